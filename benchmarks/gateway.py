@@ -30,7 +30,7 @@ from harness.llm.endpoint import Endpoint
 from harness.llm.exchange import Exchanger
 from harness.llm.limiter import Limiter
 from harness.llm.passthrough import Passthrough
-from harness.llm.retry import Retrier, RetryPolicy
+from harness.llm.retry import Retrier
 from harness.plugins.process_agent.scripted import scripted_process
 from harness.plugins.process_agent.session import ProcessAgent
 from harness.protocols import Environment, ProgressEvent
@@ -38,6 +38,7 @@ from harness.records import EpisodeLimits
 from harness.runner.episode import EpisodeRunner
 from harness.runner.job import Job
 from harness.runner.recorder import EpisodeDeps
+from harness.settings.models import EndpointSettings, RetryPolicy
 from harness.testing import ScriptedPages
 
 CLIENT = """
@@ -163,7 +164,9 @@ def passthrough_to(base_url: str) -> Passthrough:
     """As a run makes it, with its limiter in the same process."""
     chat, limiter = ChatSettings(model="m", timeout_s=60.0), Limiter()
     retrier = Retrier(RetryPolicy(max_attempts=3))
-    exchanger = Exchanger(Endpoint(base_url=base_url), chat, retrier=retrier, prices={}, turns=limiter)
+    exchanger = Exchanger(
+        Endpoint(EndpointSettings(base_url=base_url)), chat, retrier=retrier, prices={}, turns=limiter
+    )
     return Passthrough(exchanger, OutageWaiter(limiter, max_outage_s=0.0))
 
 

@@ -31,7 +31,8 @@ from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiter, Unlimited
-from harness.llm.retry import Retrier, RetryPolicy
+from harness.llm.retry import Retrier
+from harness.settings.models import EndpointSettings, RetryPolicy
 
 RPM = 60
 LATENCY_MS = 1000
@@ -90,11 +91,11 @@ async def limited(rule: dict[str, Any], folder: Path) -> AsyncIterator[str]:
 @asynccontextmanager
 async def clients(url: str, turns: RateLimiter, count: int) -> AsyncIterator[list[EndpointModel]]:
     """As a run has them: made before the first question is asked."""
-    endpoint, settings = Endpoint(base_url=f"{url}/v1"), ChatSettings(model="scripted")
+    endpoint, settings = Endpoint(EndpointSettings(base_url=f"{url}/v1")), ChatSettings(model="scripted")
     async with AsyncExitStack() as closing:
         made = []
         for _ in range(count):
-            retrier = Retrier(RetryPolicy(max_attempts=1000, max_total_s=math.inf))
+            retrier = Retrier(RetryPolicy(max_attempts=1000, max_retry_s=math.inf))
             chat = EndpointModel(endpoint, settings, retrier=retrier, prices={}, turns=turns)
             made.append(await closing.enter_async_context(chat))
             await asyncio.sleep(0)

@@ -14,9 +14,9 @@ from benchmarks.throughput import stage, watched
 from harness.cli import configured
 from harness.commands.estimator import Estimator, WhatIf
 from harness.evaluation.builder import load_tasks
-from harness.llm.limiter import RateLimits
 from harness.runner.capacity import machine_capacity
 from harness.runner.forecast import STEP_CPU_S
+from harness.settings.models import RateLimits
 
 SAMPLE = 3
 

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.named_things import PAGES, dangling, exists
+from tests.settings_classes import copies
 
 PROJECT = Path(__file__).resolve().parent.parent
 HARNESS = PROJECT / "harness"
@@ -216,3 +217,28 @@ def test_the_core_names_no_plugin() -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and "harness.plugins." in node.value
     ]
     assert [one for one in found if one[1].count("\n") < 3 and "former name" not in one[1]] == []
+
+
+def test_a_setting_is_declared_once_and_handed_on_in_its_own_class() -> None:
+    assert list(copies(tree_of(path) for path in MODULES)) == []
+
+
+def test_a_copy_of_settings_is_seen() -> None:
+    source = """
+@dataclass
+class LimitSettings:
+    steps: int = setting(3)
+    tokens: int = setting(4)
+    cost: float = setting(0.5)
+@dataclass
+class Limits:
+    steps: int
+    tokens: int
+    cost: float
+def made(settings):
+    return Budget(steps=settings.steps, tokens=settings.tokens, cost=settings.cost)
+"""
+    assert list(copies([ast.parse(source)])) == [
+        "LimitSettings and Limits both have cost, steps, tokens",
+        "Budget(…) copies cost, steps, tokens of settings",
+    ]

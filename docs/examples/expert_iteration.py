@@ -23,6 +23,7 @@ from harness.llm.fine_tuning_api import FineTuning
 from harness.plugins.tracking.backends.openai import OpenAIBackend
 from harness.plugins.tracking.episodes import RunTrajectories
 from harness.plugins.tracking.trainable import TrainableModel
+from harness.settings.models import EndpointSettings
 from harness.tasks import load
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -81,7 +82,9 @@ class Iteration:
     async def student(self) -> AsyncIterator[TrainableModel]:
         model = TrainableModel(name="student", project="demo", base_model="scripted", base_path=self.work / "art")
         # A job of the embedded endpoint ends after a few looks; give a real one the usual five seconds between two.
-        backend = OpenAIBackend(base_url=self.url, client=FineTuning(Endpoint(base_url=self.url), poll_s=0.1))
+        backend = OpenAIBackend(
+            base_url=self.url, client=FineTuning(Endpoint(EndpointSettings(base_url=self.url)), poll_s=0.1)
+        )
         try:
             await model.register(backend)
             yield model

@@ -14,6 +14,7 @@ from harness.agents import note, page
 from harness.agents.calls import Turn, read_call, turns
 from harness.agents.prompt_history import first_kept, rough_tokens
 from harness.records import Done, Episode, Message, Observation, Step, Task, ToolCall
+from harness.settings.agents import ModelAgentSettings
 
 MOST_OF_A_REPLY = 20_000
 _SPLITTER = "```"
@@ -23,12 +24,8 @@ _SPLITTER = "```"
 class Conversation:
     """How one is written."""
 
-    system: str
+    settings: ModelAgentSettings
     action_set: ActionSet
-    history: int
-    """Turns that are repeated, at most."""
-    history_tokens: int
-    max_observation_tokens: int
     tabs_only: bool = False
     """The page is shown as a picture."""
     only_newest: bool = False
@@ -48,11 +45,11 @@ class Conversation:
             for turn, end in zip(kept, following, strict=False)
             for message in self._turn(episode, turn, _page_before(episode, end, seen))
         )
-        return (Message(role="system", content=self.system), head, *tail)
+        return (Message(role="system", content=self.settings.system), head, *tail)
 
     def _first(self, episode: Episode, past: Sequence[Turn]) -> int:
         sizes = [self._size(episode, turn) for turn in past]
-        return first_kept(sizes, most=self.history, budget=self.history_tokens)
+        return first_kept(sizes, most=self.settings.history, budget=self.settings.history_tokens)
 
     def _head(self, task: Task, episode: Episode, begin: int, seen: Observation, *, kept_note: str) -> Message:
         dropped = page.previous_actions(episode.steps[:begin], self.action_set, _SPLITTER)
@@ -82,12 +79,12 @@ class Conversation:
             yield Message(role="tool", content=said, tool_call_id=call.id)
 
     def _page(self, seen: Observation) -> str:
-        return page.sections(seen, self.max_observation_tokens, tabs_only=self.tabs_only)
+        return page.sections(seen, self.settings.max_observation_tokens, tabs_only=self.tabs_only)
 
     def _size(self, episode: Episode, turn: Turn) -> int:
         """Tokens of a turn, about."""
         text = "" if turn.end == 0 else episode.steps[turn.end - 1].acted.observation.shown_text
-        shown = min(rough_tokens(text), self.max_observation_tokens or MOST_OF_A_REPLY)
+        shown = min(rough_tokens(text), self.settings.max_observation_tokens or MOST_OF_A_REPLY)
         return (
             shown + rough_tokens(turn.text[:MOST_OF_A_REPLY]) + sum(rough_tokens(one.arguments) for one in turn.calls)
         )

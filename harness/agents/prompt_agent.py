@@ -30,24 +30,14 @@ class PromptAgent:
     model: ChatModel
     prompt: Prompt
     action_set: ActionSet
-    max_observation_tokens: int = 4000
-    """Estimated as in `token_limit`; 0 = no limit."""
-    parsing_retries: int = 0
-    """How often the same prompt is sent again within one step after an unreadable reply."""
     shows: PageView = PageView()  # noqa: RUF009 (immutable)
     """How the page is shown."""
-    history: int = 0
-    """Past steps that are repeated as turns of the conversation, at most; their pictures are not."""
-    history_tokens: int = 120_000
-    """What they may take of the prompt, by the rule of `history.rough_tokens`."""
-    keeps_note: bool = False
-    """See `note`."""
 
     async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
         """See `Agent.decide`; the reply's usage covers all requests of the step."""
         messages = await self.shows.with_pictures(self._messages(task, episode, view), view)
         reply = Reply()
-        for _ in range(self.parsing_retries + 1):
+        for _ in range(self.prompt.settings.parsing_retries + 1):
             reply = (await self.model.ask(messages)).after(reply)
             action = self._read(reply)
             if not isinstance(action, InvalidAction):
@@ -58,15 +48,21 @@ class PromptAgent:
     def _messages(self, task: Task, episode: Episode, view: LiveObservation) -> tuple[Message, ...]:
         """The prompt, with past turns between its beginning and the question of this step."""
         *beginning, question = self._prompted(task, episode, view)
-        if self.keeps_note:
+        if self.prompt.settings.memory:
             beginning[0] = replace(beginning[0], content=f"{beginning[0].content}\n{note.RULE}")
-        first = first_kept(self._sizes(episode), most=self.history, budget=self.history_tokens) if self.history else 0
-        past = range(first, len(episode.steps)) if self.history else ()
+        first = (
+            first_kept(
+                self._sizes(episode), most=self.prompt.settings.history, budget=self.prompt.settings.history_tokens
+            )
+            if self.prompt.settings.history
+            else 0
+        )
+        past = range(first, len(episode.steps)) if self.prompt.settings.history else ()
         return (*beginning, *(message for at in past for message in self._turn(task, episode, at)), question)
 
     def _prompted(self, task: Task, episode: Episode, view: LiveObservation) -> tuple[Message, ...]:
         *beginning, question = self.prompt.messages(self._values(task, episode, view))
-        if self.keeps_note and episode.steps and (kept := note.noted(episode.steps[-1].decided.memory)):
+        if self.prompt.settings.memory and episode.steps and (kept := note.noted(episode.steps[-1].decided.memory)):
             question = replace(question, content=f"{note.section(kept)}{question.content}")
         return (*beginning, question)
 
@@ -81,13 +77,15 @@ class PromptAgent:
     def _sizes(self, episode: Episode) -> list[int]:
         """Estimated tokens of past steps."""
         seen = [one.observation.shown_text for one in (episode.arrival, *(step.acted for step in episode.steps)) if one]
-        pages = [min(rough_tokens(text), self.max_observation_tokens or MOST_OF_A_REPLY) for text in seen]
+        pages = [
+            min(rough_tokens(text), self.prompt.settings.max_observation_tokens or MOST_OF_A_REPLY) for text in seen
+        ]
         replies = [rough_tokens(step.decided.reply[:MOST_OF_A_REPLY]) for step in episode.steps]
         return [seen + reply for seen, reply in zip(pages, replies, strict=False)]
 
     def _memory(self, episode: Episode, reply: Reply) -> Any:
         """What the next decision finds: the note of this reply, or the one before."""
-        if not self.keeps_note:
+        if not self.prompt.settings.memory:
             return None
         _, written = note.split(reply.text)
         kept = written if written is not None else note.noted(episode.memory)
@@ -97,7 +95,7 @@ class PromptAgent:
         seen, splitter = view.observation, self.prompt.settings.splitter
         notices = (*page.unfinished(episode), *seen.notices)
         return {
-            "observation": page.observation(self.shows.text_of(view), self.max_observation_tokens),
+            "observation": page.observation(self.shows.text_of(view), self.prompt.settings.max_observation_tokens),
             "notices": page.notice_section(notices),
             "url": cut(seen.url, page.MOST_OF_AN_ADDRESS),
             "objective": task.intent,
@@ -108,7 +106,7 @@ class PromptAgent:
         if reply.unfinished:
             return InvalidAction(why=reply.why_unfinished)
         try:
-            said = note.split(reply.text)[0] if self.keeps_note else reply.text
+            said = note.split(reply.text)[0] if self.prompt.settings.memory else reply.text
             return self.action_set.parse(extract(said, self.prompt.settings.splitter))
         except ActionSyntaxError as exc:
             return InvalidAction(why=str(exc))
@@ -127,12 +125,7 @@ class PromptKind:
             model=model,
             prompt=_prompt(settings, context),
             action_set=context.action_set,
-            max_observation_tokens=settings.max_observation_tokens,
-            parsing_retries=settings.parsing_retries,
             shows=context.page_view(settings),
-            history=settings.history,
-            history_tokens=settings.history_tokens,
-            keeps_note=settings.memory,
         )
 
 

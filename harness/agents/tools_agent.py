@@ -128,11 +128,8 @@ class ToolsAgent:
     box: Box
     action_set: ActionSet
     """Reads an action that stands in a text."""
-    parsing_retries: int = 0
     stops_at_checks: bool = False
     """A call that its provider wants to have checked ends the episode; else it is performed, as no person watches."""
-    keeps_note: bool = False
-    """See `note`; the box offers `KeepNote` then."""
 
     async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
         """The next call of the last reply, if it still can be made; else the model is asked."""
@@ -146,7 +143,7 @@ class ToolsAgent:
     async def _ask(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
         messages = await self.box.show(self.conversation.messages(task, episode, view.observation), episode, view)
         reply = Reply()
-        for _ in range(self.parsing_retries + 1):
+        for _ in range(self.conversation.settings.parsing_retries + 1):
             reply = (await self.model.ask(messages, self.box.tools)).after(reply)
             action = self._read(reply, episode)
             if not isinstance(action, InvalidAction):
@@ -157,7 +154,7 @@ class ToolsAgent:
 
     def _note(self, episode: Episode, reply: Reply) -> str | None:
         """The note after this reply: that of a call, else the one before; None = the agent keeps none."""
-        if not self.keeps_note:
+        if not self.conversation.settings.memory:
             return None
         written = note.called(reply.tool_calls[:MOST_CALLS])
         past = turns(episode)
@@ -168,7 +165,7 @@ class ToolsAgent:
             return InvalidAction(why=reply.why_unfinished)
         if reply.tool_calls:
             calls = reply.tool_calls[:MOST_CALLS]
-            return self._called(calls[acting(calls, keeps_note=self.keeps_note)[0]])
+            return self._called(calls[acting(calls, keeps_note=self.conversation.settings.memory)[0]])
         return self._from_text(reply.text, episode)
 
     def _called(self, call: ToolCall) -> Action:
@@ -226,11 +223,8 @@ def tool_box(settings: ToolsSettings, context: AgentContext) -> ToolBox:
 def calling_agent(settings: ToolsSettings, context: AgentContext, model: ChatModel, box: Box) -> ToolsAgent:
     """An agent whose model calls what is in the box."""
     conversation = Conversation(
-        system=settings.system,
+        settings=settings,
         action_set=context.action_set,
-        history=settings.history,
-        history_tokens=settings.history_tokens,
-        max_observation_tokens=settings.max_observation_tokens,
         tabs_only=not context.page_view(settings).text,
     )
     return ToolsAgent(
@@ -238,6 +232,4 @@ def calling_agent(settings: ToolsSettings, context: AgentContext, model: ChatMod
         conversation=conversation,
         box=box,
         action_set=context.action_set,
-        parsing_retries=settings.parsing_retries,
-        keeps_note=settings.memory,
     )

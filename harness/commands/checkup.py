@@ -90,7 +90,7 @@ def _sandbox(wanted: Sandbox) -> DoctorCheck:
 
 
 def _without_endpoint(context: RunContext) -> RunContext:
-    return replace(context, settings=replace(context.settings, llm=replace(context.settings.llm, kind="openai")))
+    return replace(context, config=replace(context.config, llm=replace(context.config.llm, kind="openai")))
 
 
 def _with_log(error: Exception, context: RunContext) -> str:
@@ -100,9 +100,9 @@ def _with_log(error: Exception, context: RunContext) -> str:
 
 
 async def _embedded_endpoint(context: RunContext) -> DoctorCheck:
-    settings = replace(context.settings, sites=replace(context.settings.sites, embedded=False))
+    config = replace(context.config, sites=replace(context.config.sites, embedded=False))
     try:
-        async with embedded_servers(replace(context, settings=settings)) as where:
+        async with embedded_servers(replace(context, config=config)) as where:
             return DoctorCheck(about="endpoint", says=f"the scripted endpoint starts, at {where.base_url}")
     except UsageError as error:
         fix = "set llm.plans=FILE, or choose a model by llm=openai"

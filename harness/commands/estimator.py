@@ -9,7 +9,6 @@ from harness.errors import ConfigError
 from harness.evaluation.build_locks import shared_sites
 from harness.journal.index import EpisodeResult
 from harness.journal.names import is_run_folder
-from harness.llm.limiter import RateLimits
 from harness.records import Task
 from harness.runner.capacity import LANE_MB, SPARE, WORKER_MB, MachineCapacity
 from harness.runner.forecast import EpisodeProfile, Forecast, Resources, average_profile, episode_profile, forecast
@@ -17,6 +16,7 @@ from harness.runner.job import Job
 from harness.runner.scheduler import Scheduler
 from harness.runner.site_locks import LockableSites, LockPlanner
 from harness.runs import Run
+from harness.settings.models import RateLimits
 
 LANES = (1, 2, 4, 8, 16, 32, 64, 128)
 NEAR = 1.05

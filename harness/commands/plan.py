@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
     from harness.cli import configured
     from harness.commands.estimator import LANES, Estimator, WhatIf
-    from harness.evaluation.builder import load_tasks, rate_limits
+    from harness.evaluation.builder import load_tasks
     from harness.evaluation.preflight import what_is_missing
     from harness.reports.terminal import Terminal
     from harness.runner.capacity import machine_capacity
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     config = configured(options.overrides, options.config_dir)
     what_if = WhatIf(
         limits=replace(
-            rate_limits(config.llm),
+            config.llm,
             requests_per_minute=options.rpm or config.llm.requests_per_minute,
             tokens_per_minute=options.tpm or config.llm.tokens_per_minute,
         ),

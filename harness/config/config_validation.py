@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 
 from harness.actions.truncate import cut
 from harness.choices import COUNT, TIME, ObservationDialect, ObservationType, ValueRange
-from harness.config import Config, ExecutorConfig
+from harness.config import Config
 from harness.errors import ConfigError
 from harness.llm import providers
 from harness.registry import installed
 from harness.settings.browser import BrowserSettings
+from harness.settings.executor import ExecutorSettings
 from harness.settings.fields import declared
 from harness.settings.observation import TEXTS, parts_of
 
@@ -77,7 +78,7 @@ def check_values(config: object) -> None:
         raise ConfigError("agent.template is empty; give the user message, or a class of your own as agent._target_")
 
 
-def check_inputs(browser: BrowserSettings, executor: ExecutorConfig) -> None:
+def check_inputs(browser: BrowserSettings, executor: ExecutorSettings) -> None:
     """See that this machine has what the settings ask of it, before its tasks fail one after the other.
 
     Raises:

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from harness.config.site_settings import SiteSettings, SitesSettings
+from harness.config.site_settings import SitesSettings
 from harness.records import Site
+from harness.settings.sites import SiteSettings
 
 UNUSED_LANE = 9_000_000
 """Of embedded sites a tenant that no run has, for what is only tried: a run on the same server notices nothing."""
@@ -30,15 +31,7 @@ class Deployment:
 
     def _site(self, site: SiteSettings, lane: int) -> Site:
         at_home = self.port is None or not site.is_embedded
-        return Site(
-            name=site.name,
-            url=site.instances[0] if at_home else f"{lane_base(site.name, lane)}:{self.port}",
-            canonical=site.canonical,
-            read_only=site.read_only,
-            safe_get=site.safe_get,
-            effects_url=site.effects_url,
-            login=site.login,
-        )
+        return replace(site, url=site.instances[0] if at_home else f"{lane_base(site.name, lane)}:{self.port}")
 
 
 def lane_base(name: str, lane: int) -> str:

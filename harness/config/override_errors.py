@@ -1,7 +1,7 @@
 """What hydra and OmegaConf raise about settings, as one sentence with the fix.
 
-Their messages are several lines in the words of their own code (`Key 'limt' not in 'TaskConfig'`). An error that is not
-known here keeps their words.
+Their messages are several lines in the words of their own code (`Key 'limt' not in 'TaskSettings'`). An error that
+is not known here keeps their words.
 """
 
 import re

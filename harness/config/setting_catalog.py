@@ -19,10 +19,11 @@ from omegaconf import MISSING as NOT_GIVEN
 from harness.browser import visit_policy
 from harness.choices import COUNT, TIME, ValueRange
 from harness.config import MEASURED_PLUGINS, ConfigSchema
-from harness.config.site_settings import ResetSettings, SiteSettings, SitesSettings
+from harness.config.site_settings import SitesSettings
 from harness.records import Login
 from harness.settings.fields import Declared, as_plain, declared, group_of
 from harness.settings.plugin import PluginSettings
+from harness.settings.sites import ResetSettings, SiteSettings
 
 _KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", tuple: "list"}
 _POLICIES = {name: visit_policy.policy_class(name) for name in visit_policy.POLICIES.names()}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from harness.actions.truncate import cut
 from harness.browser import visit_policy
@@ -19,10 +19,8 @@ from harness.config.override_keys import misspelt
 from harness.errors import ConfigError
 from harness.settings.fields import Tree, setting
 from harness.settings.plugin import path_now
+from harness.settings.sites import Login, ResetSettings, SiteSettings, derived
 from harness.shelf import SHELF
-
-if TYPE_CHECKING:
-    from harness.records import Login
 
 URL = "{url}"
 """In a reset hook: the real base URL of the instance."""
@@ -31,59 +29,6 @@ _OLD_NAME_OF_LOCKS = "leases"
 """Read until the next release; the changelog names the new key."""
 _HTTP = ("http://", "https://")
 _Word = TypeVar("_Word", bound=Enum)
-
-
-def _derived(**how: Any) -> Any:
-    """A field that is not a key of the settings."""
-    return field(metadata={"derived": True}, **how)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SiteSettings:
-    """`sites.NAME`: one site, by the name that tasks have for it."""
-
-    name: str = _derived()
-    url: str | None = None
-    """The real base URL; null = that of an embedded site."""
-    instances: tuple[str, ...] = ()
-    """Real base URLs of further instances; once it is read, of all of them, `url` first and each once."""
-    canonical: str = ""
-    """The address shown to agents and in records; without it, `url` without credentials."""
-    is_embedded: bool = _derived()
-    """Every lane has a site of its own, served by the harness."""
-    server: str | None = None
-    """Of an embedded site: the module that serves it; null = `sites.server`."""
-    read_only: bool = False
-    """No task changes it."""
-    safe_get: bool = False
-    """Opening an address of it changes nothing, nor does a click on a plain link to one (RFC 9110, 9.2.1)."""
-    reset_command: str | None = None
-    """Command that puts an instance back to its first state; `{url}` in it is the instance. null = `sites.reset`."""
-    reset_url: str | None = None
-    """Address that is sent a POST to put an instance back to its first state; `{url}` in it is the instance. null =
-    `sites.reset`."""
-    effects_url: str | None = None
-    """Address whose answer changes after every effect on the site, for actions in doubt; null = there is none."""
-    login: "Login | None" = None
-    """How the browser of each episode is logged in before it begins; null = it is not."""
-    version: str | None = None
-    """What is declared to be served, as the digest of an image; null = `sites.version`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResetSettings:
-    """`sites.reset`: the hook for all sites that have none of their own."""
-
-    command: str | None = None
-    """Command that puts an instance back to its first state; `{url}` in it is the instance."""
-    url: str | None = None
-    """Address that is sent a POST to put an instance back; `{url}` in it is the instance."""
-    timeout_s: float = 900.0
-    """A reset that takes longer has failed."""
-    when: ResetWhen = ResetWhen.DIRTY
-    """When a site is reset."""
-    scope: ResetScope = ResetScope.GIVEN
-    """What the hook for all sites puts back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +48,8 @@ class SitesSettings:
     """Version of the sites that declare none of their own."""
     visits: VisitPolicy = field(default_factory=NoVisits, metadata={"derived": True})
     """What pages may be opened beside the sites; it has a key of its own name, `live`."""
-    by_name: Mapping[str, SiteSettings] = _derived(default_factory=dict)
-    given: Mapping[str, Any] = _derived(default_factory=dict)
+    by_name: Mapping[str, SiteSettings] = derived(default_factory=dict)
+    given: Mapping[str, Any] = derived(default_factory=dict)
     """The tree this was read from, to be written down and handed to worker processes."""
 
     @property
@@ -159,8 +104,6 @@ def keys_below(place: str) -> set[str]:
         case ["sites", _]:
             return SITE_KEYS
         case ["sites", _, "login"]:
-            from harness.records import Login  # `--help` must not wait for it
-
             return keys_of(Login)
     return set()
 
@@ -262,9 +205,7 @@ def _address(place: str, url: object) -> str:
     return url
 
 
-def _login(place: str, tree: object) -> "Login | None":
-    from harness.records import Login  # `--help` must not wait for it
-
+def _login(place: str, tree: object) -> Login | None:
     if tree is None:
         return None
     if not isinstance(tree, Mapping):

@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from harness.browser.network.addresses import SiteFinder
 from harness.browser.network.site_health import WaitPolicy
 from harness.choices import SiteLocking
+from harness.config import Config
 from harness.config.deployment import lane_base
 from harness.config.site_settings import SitesSettings
 from harness.errors import ConfigError
+from harness.evaluation.builder import pending_policy
 from harness.evaluation.reset_hooks import EmbeddedResetHooks, ResetHooks, build_reset_hooks
 from harness.evaluation.retry_request import standing
-from harness.evaluation.run_context import RunSettings
 from harness.journal.index import EpisodeResult, result_of
 from harness.journal.log import read
 from harness.journal.site_log import SiteLog
@@ -29,7 +30,7 @@ from harness.runner.site_locks import LockableSites, LockPlanner
 
 
 def build_scheduler(  # noqa: PLR0913 (what the order of jobs follows from)
-    settings: RunSettings,
+    config: Config,
     run: RunFolder,
     tasks: Sequence[Task],
     *,
@@ -45,9 +46,9 @@ def build_scheduler(  # noqa: PLR0913 (what the order of jobs follows from)
     Raises:
         ConfigError: The settings of the sites do not fit.
     """
-    policy = standing(settings.policy, run.path, tasks, outcomes, trials=settings.trials)
-    jobs = () if is_open else pending_jobs(tasks, settings.trials, outcomes, policy)
-    shared = shared_sites(settings.sites, tasks)
+    policy = standing(pending_policy(config), run.path, tasks, outcomes, trials=config.trials)
+    jobs = () if is_open else pending_jobs(tasks, config.trials, outcomes, policy)
+    shared = shared_sites(config.sites, tasks)
 
     def now(task_id: str, trial: int) -> EpisodeResult | None:
         path = run.journal_path(task_id, trial)
@@ -55,7 +56,7 @@ def build_scheduler(  # noqa: PLR0913 (what the order of jobs follows from)
 
     sharing = LockPlanner(shared, outcomes.values(), now)
     patience = WaitPolicy(
-        limit_s=settings.browser.navigation_timeout_s,
+        limit_s=config.browser.navigation_timeout_s,
         tell=lambda note: stopping.tell(note) if note else None,
         sleep=stopping.sleep,
     )
@@ -65,9 +66,11 @@ def build_scheduler(  # noqa: PLR0913 (what the order of jobs follows from)
         upkeep: DirtySites | None = DirtySites(embedded.reset, shared.instances, log=log)
     else:
         upkeep = _upkeep(
-            build_reset_hooks(settings.sites, patience, run.redactor.said), shared, log=log, stopping=stopping
+            build_reset_hooks(config.sites, patience, run.redactor.said), shared, log=log, stopping=stopping
         )
-    scheduler = Scheduler(jobs, sharing, upkeep, keeps_sites=settings.keeps_sites, is_open=is_open, stopping=stopping)
+    scheduler = Scheduler(
+        jobs, sharing, upkeep, keeps_sites=config.resume.keeps_sites, is_open=is_open, stopping=stopping
+    )
     return scheduler, embedded
 
 
@@ -78,7 +81,7 @@ def _upkeep(
     for sentence in configured.missing() if log else ():
         raise ConfigError(sentence)
     able = {site for site in shared.instances if configured.covers(site)} - set(shared.read_only)
-    when = ResetWhen.ASKED if shared.lenient else configured.when
+    when = ResetWhen.ASKED if shared.lenient else configured.settings.when
 
     async def reset(wanted: tuple[SiteInstance, ...], task: Task) -> None:
         await stopping.wait_for(configured.reset(wanted, task))

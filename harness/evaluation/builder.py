@@ -15,7 +15,7 @@ from typing import Any
 from harness.agents.kind import AgentContext, SessionAgentKind
 from harness.api import Agent, Benchmark, ChatModel, Evaluator, Executor, Judge, ObservationRenderer, Sink
 from harness.browser.acting.uploads import available_files
-from harness.config import Config, ExecutorConfig, RunConfig, TaskConfig, member_task
+from harness.config import Config, member_task
 from harness.errors import ConfigError, TaskError, UsageError
 from harness.evaluation.action_classes import action_set_of, prompt_lines
 from harness.evaluation.agent_kinds import agent_kind, check_agent
@@ -28,15 +28,18 @@ from harness.evaluators.reward import LastReward
 from harness.journal.index import EpisodeResult
 from harness.journal.log import read
 from harness.journal.store import RunFolder
-from harness.llm.limiter import Clock, Limiter, RateLimits
+from harness.llm.limiter import Clock, Limiter
 from harness.llm.limiters import Limiters
 from harness.llm.providers import provider_of
 from harness.records import Task
 from harness.runner.pending import PendingPolicy
-from harness.runner.run_budget import BudgetLimits, RunBudget, Spending
+from harness.runner.run_budget import RunBudget, Spending
 from harness.runner.shutdown import ShutdownSignal
 from harness.runner.working_time import working_s
-from harness.settings.models import JudgeSettings, LlmSettings, ModelSettings
+from harness.settings.executor import ExecutorSettings
+from harness.settings.models import JudgeSettings, LlmSettings
+from harness.settings.run import RunSettings
+from harness.settings.task import TaskSettings
 from harness.tasks import load
 from harness.tasks.parse_eval import EVAL_TYPES
 from harness.tasks.selection import ALL, Split
@@ -99,7 +102,7 @@ def _tasks_of_suite(config: Config) -> Iterator[Task]:
         raise TaskError(f"{config.task.path}: no task is selected; change task.ids or task.sites")
 
 
-def _tasks_of(config: Config, task: TaskConfig) -> tuple[Task, ...]:
+def _tasks_of(config: Config, task: TaskSettings) -> tuple[Task, ...]:
     benchmark = build_benchmark(task)
     if benchmark is None and task.path is None:
         raise ConfigError("task.path is not set; give a task file, or the class of a benchmark as task._target_")
@@ -115,7 +118,7 @@ def _tasks_of(config: Config, task: TaskConfig) -> tuple[Task, ...]:
     )
 
 
-def _split_of(task: TaskConfig, benchmark: Benchmark | None) -> Split | None:
+def _split_of(task: TaskSettings, benchmark: Benchmark | None) -> Split | None:
     """Raises: ConfigError: There is no such split."""
     name = task.split or (ALL if benchmark is None else benchmark.split)
     if name == ALL:
@@ -173,7 +176,7 @@ def build_renderer(config: Config) -> ObservationRenderer | None:
     return made
 
 
-def build_benchmark(task: TaskConfig) -> Benchmark | None:
+def build_benchmark(task: TaskSettings) -> Benchmark | None:
     """The benchmark that the tasks are of; None = a task file is all there is to it."""
     if task.members:
         members = {}
@@ -186,7 +189,7 @@ def build_benchmark(task: TaskConfig) -> Benchmark | None:
 
 
 @contextmanager
-def _naming(suite: TaskConfig, name: str) -> Iterator[None]:
+def _naming(suite: TaskSettings, name: str) -> Iterator[None]:
     """What is wrong with a benchmark of a suite names the benchmark."""
     try:
         yield
@@ -238,14 +241,14 @@ def _evaluators_of(benchmark: Benchmark) -> Mapping[str, Evaluator]:
     return evaluators
 
 
-def build_executor(settings: ExecutorConfig) -> Executor | None:
+def build_executor(settings: ExecutorSettings) -> Executor | None:
     """An executor of the person's own; None = `executor.kind` says which."""
     made: Executor | None = None if settings._target_ is None else make_plugin("executor", settings, Executor)
     return made
 
 
 def pending_policy(config: Config) -> PendingPolicy:
-    return PendingPolicy(dialect=config.scoring.value, max_attempts=config.resume.max_attempts, retry=config.run.retry)
+    return PendingPolicy(scoring=config.scoring, resume=config.resume, run=config.run)
 
 
 def build_rate_limiter(
@@ -254,30 +257,30 @@ def build_rate_limiter(
     tell: Callable[[str], None] = lambda text: None,
     outcomes: Outcomes = NO_OUTCOMES,
 ) -> Limiters:
-    """Those of the run, see `Limiter`; `outcomes` say whether the endpoint ever answered. Raises as `rate_limits`."""
+    """Those of the run, see `Limiter`; `outcomes` say whether the endpoint ever answered."""
     answered, clock = any(outcome.steps for outcome in outcomes.values()), Clock(monotonic=working_s)
     return Limiters(
-        Limiter(rate_limits(llm, max_outage_s=llm.max_outage_s), clock, tell=tell, answered=answered),
-        Limiter(rate_limits(judge, "judge"), clock, tell=lambda text: tell(f"judge: {text}"), answered=True),
+        Limiter(
+            llm,
+            clock,
+            tell,
+            answered=answered,
+            max_outage_s=llm.max_outage_s,
+            longest_wait_s=llm.max_retry_s,
+        ),
+        Limiter(
+            judge,
+            clock,
+            tell=lambda text: tell(f"judge: {text}"),
+            answered=True,
+            longest_wait_s=judge.max_retry_s,
+        ),
     )
 
 
-def rate_limits(settings: ModelSettings, name: str = "llm", *, max_outage_s: float = math.inf) -> RateLimits:
-    """What the person allows; `name`: of the group of settings.
-
-    Raises:
-        ConfigError: A limit is not above 0.
-    """
-    limits = {key: getattr(settings, key) for key in ("max_concurrency", "requests_per_minute", "tokens_per_minute")}
-    for key, limit in limits.items():
-        if limit is not None and limit <= 0:
-            raise ConfigError(f"{name}.{key}={limit:g} must be more than 0, or null for no limit")
-    if not settings.max_answer_mb > 0:
-        raise ConfigError(f"{name}.max_answer_mb={settings.max_answer_mb:g} must be more than 0")
-    return RateLimits(**limits, max_outage_s=max_outage_s, longest_wait_s=settings.max_retry_s)
-
-
-def build_run_budget(settings: RunConfig, run: RunFolder, outcomes: Outcomes, *, stopping: ShutdownSignal) -> RunBudget:
+def build_run_budget(
+    settings: RunSettings, run: RunFolder, outcomes: Outcomes, *, stopping: ShutdownSignal
+) -> RunBudget:
     """The limits of a run and the usage already in its journals; the run stops when one is reached, and says which."""
 
     def on_empty(why: str) -> None:
@@ -285,11 +288,7 @@ def build_run_budget(settings: RunConfig, run: RunFolder, outcomes: Outcomes, *,
         stopping.ask()
 
     return RunBudget(
-        BudgetLimits(
-            max_tokens=settings.max_tokens,
-            max_cost_usd=settings.max_cost_usd,
-            max_working_s=settings.max_working_s,
-        ),
+        settings,
         {
             place: Spending.of(outcome.usage, outcome.judge_usage, outcome.elapsed_ms)
             for place, outcome in outcomes.items()

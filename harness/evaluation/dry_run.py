@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from harness.config import Config
 from harness.config.site_settings import SitesSettings
+from harness.evaluation.builder import pending_policy
 from harness.evaluation.reset_hooks import build_reset_hooks, unresettable
 from harness.evaluation.retry_request import standing
-from harness.evaluation.run_context import RunSettings
 from harness.journal.index import EpisodeResult, scan
 from harness.records import Task
 from harness.runner.job import task_digest
@@ -19,15 +20,15 @@ from harness.runner.pending import PendingPolicy, is_finished, wants_retry
 from harness.runner.references import as_asked
 
 
-def describe_dry_run(settings: RunSettings, tasks: Sequence[Task], folder: Path, *, missing: Iterable[str] = ()) -> str:
+def describe_dry_run(config: Config, tasks: Sequence[Task], folder: Path, *, missing: Iterable[str] = ()) -> str:
     """A line per task, then what is missing, and the number of pending episodes.
 
     Args:
         missing: Sentences on what else is not there.
     """
-    trials = settings.trials
+    trials = config.trials
     outcomes = as_asked(scan(folder).outcomes, {task.task_id: task_digest(task) for task in tasks})
-    policy = standing(settings.policy, folder, tasks, outcomes, trials=trials)
+    policy = standing(pending_policy(config), folder, tasks, outcomes, trials=trials)
     counts: Counter[str] = Counter()
     lines = []
     for task in tasks:
@@ -37,7 +38,7 @@ def describe_dry_run(settings: RunSettings, tasks: Sequence[Task], folder: Path,
         starts = " |AND| ".join(task.start_urls)
         sites = ",".join(task.sites) or "no site"
         lines.append(f"{task.task_id}  {sites}  {starts}  {'+'.join(task.eval.eval_types) or 'no evaluator'}  {said}")
-    lines += ["", *_missing(settings.sites, tasks), *missing]
+    lines += ["", *_missing(config.sites, tasks), *missing]
     pending = sum(number for state, number in counts.items() if not state.startswith("ended"))
     number = f"{len(tasks)} task{'s' * (len(tasks) != 1)}"
     lines.append(f"{number}, {pending} of {len(tasks) * trials} episodes pending: {_counted(counts)}")
@@ -48,7 +49,7 @@ def _state(became: EpisodeResult | None, policy: PendingPolicy) -> str:
     if became is None:
         return "pending"
     if is_finished(became, policy):
-        return f"pending again (run.retry={policy.retry})" if wants_retry(became, policy) else "ended"
+        return f"pending again (run.retry={policy.run.retry})" if wants_retry(became, policy) else "ended"
     if became.closed is not None:
         return "score pending"
     return f"pending from step {became.steps + 1}" if became.steps else "pending"

@@ -37,11 +37,11 @@ class EmbeddedServers:
 @asynccontextmanager
 async def embedded_servers(context: RunContext) -> AsyncIterator[EmbeddedServers]:
     """Start them; leaving the context ends them."""
-    settings = context.settings
+    config = context.config
     async with AsyncExitStack() as closing:
-        sites = await _launch_sites(context, closing) if settings.sites.embedded else None
-        endpoint = await _launch_endpoint(context, closing) if is_embedded_endpoint(settings.llm) else None
-        port, base_url = settings.sites.port if settings.sites.embedded else None, None
+        sites = await _launch_sites(context, closing) if config.sites.embedded else None
+        endpoint = await _launch_endpoint(context, closing) if is_embedded_endpoint(config.llm) else None
+        port, base_url = config.sites.port if config.sites.embedded else None, None
         if sites is not None:
             port = await closing.enter_async_context(sites.serving("the embedded sites", context.say))
         if endpoint is not None:
@@ -73,14 +73,14 @@ def check_reach(where: EmbeddedServers) -> None:
 
 async def _launch_sites(context: RunContext, closing: AsyncExitStack) -> EmbeddedServer | None:
     """None = another process has started them."""
-    if context.settings.sites.port is not None:
+    if context.config.sites.port is not None:
         context.embedded.key = os.environ.get(KEY_VARIABLE, "")
         return None
     # Not in the run folder, which may be far away; the server deletes it, too, when the run was killed.
     state = closing.enter_context(TemporaryDirectory(prefix="cairn-sites-", ignore_cleanup_errors=True))
     return await closing.enter_async_context(
         launch_server(
-            *site_server(context.settings.sites, Path(state)),
+            *site_server(context.config.sites, Path(state)),
             log=context.run.path / "sites.log",
             variables={KEY_VARIABLE: context.embedded.key},
         )
@@ -121,12 +121,12 @@ def _plans(config: Config) -> list[Any]:
 
 
 async def _launch_endpoint(context: RunContext, closing: AsyncExitStack) -> EmbeddedServer:
-    llm, run, endpoint = context.settings.llm, context.run, endpoint_of(context.settings.llm.kind)
+    llm, run, endpoint = context.config.llm, context.run, endpoint_of(context.config.llm.kind)
     plans, told = llm.plans, b""
     if plans is None:
         plans = str(run.write("plans.json", told := dumps(_plans(context.config))))
     intents = {task.task_id: task.intent for task in context.tasks}
-    placeholders = {f"__{name.upper()}__": base for name, base in context.settings.sites.canonical_bases.items()}
+    placeholders = {f"__{name.upper()}__": base for name, base in context.config.sites.canonical_bases.items()}
     # Here a wrong file is a usage error.
     endpoint.check(Path(plans), llm.faults, intents, placeholders=placeholders, reveal=run.redactor.reveal_data)
     arguments = {

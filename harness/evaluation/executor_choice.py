@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from harness.evaluation.builder import build_executor
+from harness.evaluation.builder import build_executor, pending_policy
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
 from harness.evaluation.parallelism import resolve_parallelism
 from harness.evaluation.run_context import RunContext
@@ -48,7 +48,7 @@ class Workers(NamedTuple):
 
 async def run_with_executor(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
     """Run all pending jobs with the configured executor."""
-    kind = context.settings.executor.kind if context.settings.executor._target_ is None else "processes"
+    kind = context.config.executor.kind if context.config.executor._target_ is None else "processes"
     done: Invocation = await EXECUTORS.find(kind)(context, schedule, progress)
     return done
 
@@ -77,7 +77,7 @@ async def play_inline(context: RunContext, schedule: Scheduler, progress: Progre
 async def play_in_processes(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
     size = size_of(context, schedule, (machine_capacity(),))
     command, log = (sys.executable, *PLAYER), context.run.path / "worker.log"
-    executor = build_executor(context.settings.executor)
+    executor = build_executor(context.config.executor)
     launch = child_processes(command, log) if executor is None else lambda number: executor.start(command, number, log)
     early = number_of_workers(size, schedule) if executor is None else 0  # what another executor starts may be paid for
     async with launched_early(launch, early) as begun, serving(context, schedule) as where:
@@ -88,7 +88,7 @@ async def supervised(
     context: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers, *, workers: Workers
 ) -> Invocation:
     """Run the pending jobs in worker processes, wherever those are."""
-    settings, lanes = context.settings, workers.size.lanes
+    config, lanes = context.config, workers.size.lanes
     supervision = SupervisorConfig(
         launch=workers.launch,
         setup=lambda number: worker_setup(context, where, number=number, lanes=lanes),
@@ -100,11 +100,11 @@ async def supervised(
         progress=progress,
         stopping=context.stopping,
         timeouts=Timeouts(
-            silence_s=settings.executor.silence_s,
-            step_s=restore_deadline_s(settings.browser.step_deadline_s),
-            task_s=settings.executor.task_deadline_s,
+            silence_s=config.executor.silence_s,
+            step_s=restore_deadline_s(config.browser.step_deadline_s),
+            task_s=config.executor.task_deadline_s,
         ),
-        losses=WorkerLosses(settings.policy),
+        losses=WorkerLosses(pending_policy(config)),
     )
     with context.stopping.listening():
         counts = await run_supervised(supervision, number_of_workers(workers.size, schedule))
@@ -124,7 +124,7 @@ def _invocation(context: RunContext, schedule: Scheduler, *, requests: int, star
 
 def size_of(context: RunContext, schedule: Scheduler, there: Sequence[MachineCapacity]) -> Parallelism:
     """The numbers of workers and lanes: from the settings, else from the capacity, which is printed."""
-    size = resolve_parallelism(context.settings.workers, context.settings.executor.lanes, there, len(schedule))
+    size = resolve_parallelism(context.config.workers, context.config.executor.lanes, there, len(schedule))
     if size.why:
         context.say(size.why)
     return size

@@ -6,11 +6,15 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from harness.config import RunConfig, TaskConfig, TrackingConfig
 from harness.settings.fields import as_plain
+from harness.settings.run import RunSettings
+from harness.settings.task import TaskSettings
+from harness.settings.tracking import TrackingSettings
 
 
-def hidden_paths(run: RunConfig, task: TaskConfig, tracking: TrackingConfig, *caches: str | None) -> Iterator[Path]:
+def hidden_paths(
+    run: RunSettings, task: TaskSettings, tracking: TrackingSettings, *caches: str | None
+) -> Iterator[Path]:
     """What an agent must not read, wherever it may read around it: runs, tasks with their answers, and our own code.
 
     A folder is given with the files in it that matter, which are hidden also where the folder cannot be.

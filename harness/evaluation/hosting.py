@@ -22,7 +22,7 @@ from harness.evaluation.executor_choice import run_with_executor
 from harness.evaluation.models import check_keys
 from harness.evaluation.orchestrator import check_plans, describe_run, keep_quiet, take_over
 from harness.evaluation.preflight import check_before
-from harness.evaluation.run_context import RunContext, RunSettings
+from harness.evaluation.run_context import RunContext
 from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary
 from harness.internal_error import flatten_group
@@ -49,7 +49,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
     check_plugins(config)
     check_inputs(config.browser, config.executor)
     console, folder = Terminal(), Path(config.run.root, config.run.id)
-    settings, tasks, measured = RunSettings.of(config), load_tasks(config), config.measured()
+    tasks, measured = load_tasks(config), config.measured()
     secrets = RunSecrets(config=config, tasks=tasks)
     _log_into(folder)
     redactor = keep_quiet(secrets, folder)
@@ -65,7 +65,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
         config_digest = check_config_drift(measured, run, digests=digests, outcomes=outcomes, accepted=accepted)
         stopping = ShutdownSignal(console.say)
         check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
-        jobs, embedded = build_scheduler(settings, run, tasks, outcomes=outcomes, stopping=stopping, is_open=True)
+        jobs, embedded = build_scheduler(config, run, tasks, outcomes=outcomes, stopping=stopping, is_open=True)
         check_keys(config.llm, config.judge)
         await check_before(config, [Job(task=task) for task in tasks], outcomes, console.say)
         describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
@@ -75,7 +75,6 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
             config=config,
             run=run,
             secrets=secrets,
-            settings=settings,
             tasks=tasks,
             config_digest=config_digest,
             arguments=request.overrides,

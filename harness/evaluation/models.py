@@ -28,7 +28,7 @@ from harness.llm.judge_breaker import JudgeBreaker
 from harness.llm.passthrough import Passthrough
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
 from harness.llm.prices import Price, read_prices
-from harness.llm.retry import Retrier, RetryNotice, RetryPolicy, Timing
+from harness.llm.retry import Retrier, RetryNotice, Timing
 from harness.runner.shutdown import ShutdownSignal
 from harness.runner.working_time import working_s
 from harness.settings.fields import Tree
@@ -174,8 +174,7 @@ class Models:
         return await self.closing.enter_async_context(model)
 
     def _retrier(self, settings: ModelSettings, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
-        policy = RetryPolicy(max_attempts=settings.max_attempts, max_total_s=settings.max_retry_s)
-        return Retrier(policy, on_retry=on_retry, timing=Timing(monotonic=working_s, sleep=self.stopping.sleep))
+        return Retrier(settings, on_retry=on_retry, timing=Timing(monotonic=working_s, sleep=self.stopping.sleep))
 
     def _lane_limiter(self, rate_limiter: RateLimiter, lane: int) -> LaneLimiter:
         return LaneLimiter(rate_limiter=rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)
@@ -207,15 +206,8 @@ def _client(most_bytes: int, *, name: str = "llm") -> Any:
 
 def _endpoint(settings: ModelSettings, name: str, base_url: str | None, client: Any) -> Endpoint:
     """`base_url` takes the place of the configured one."""
-    return Endpoint(
-        base_url=base_url or settings.base_url or providers.provider_of(provider_name(settings)).default_url,
-        api_key=settings.api_key,
-        azure=settings.kind == "azure",
-        api_version=settings.api_version,
-        headers=settings.headers,
-        settings=name,
-        http_client=client,
-    )
+    url = base_url or settings.base_url or providers.provider_of(provider_name(settings)).default_url
+    return Endpoint(replace(settings, base_url=url), group=name, http_client=client)
 
 
 def provider_name(settings: ModelSettings) -> str:

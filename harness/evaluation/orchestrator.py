@@ -20,7 +20,7 @@ from harness.errors import ExitCode
 from harness.escape import show_logs
 from harness.evaluation import retry_request
 from harness.evaluation.build_locks import build_scheduler
-from harness.evaluation.builder import build_rate_limiter, build_run_budget, check_plugins, load_tasks
+from harness.evaluation.builder import build_rate_limiter, build_run_budget, check_plugins, load_tasks, pending_policy
 from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.embedded import is_embedded_endpoint, plans_digest
@@ -31,7 +31,7 @@ from harness.evaluation.provenance import describe, environment
 from harness.evaluation.redacting_progress import RedactingProgress
 from harness.evaluation.reply_caches import check_reply_caches
 from harness.evaluation.reset_hooks import unresettable
-from harness.evaluation.run_context import RunContext, RunSettings
+from harness.evaluation.run_context import RunContext
 from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import RunTracker, open_tracker
@@ -99,13 +99,13 @@ async def evaluate(
 
 
 async def _tried_dry(config: Config, folder: Path, console: Terminal) -> int:
-    settings, tasks = RunSettings.of(config), load_tasks(config)
+    policy, tasks = pending_policy(config), load_tasks(config)
     keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
     outcomes = scan(folder).outcomes
-    policy = retry_request.standing(settings.policy, folder, tasks, outcomes, trials=settings.trials)
-    pending = tasks_on_sites(pending_jobs(tasks, settings.trials, outcomes, policy), outcomes)
+    policy = retry_request.standing(policy, folder, tasks, outcomes, trials=config.trials)
+    pending = tasks_on_sites(pending_jobs(tasks, config.trials, outcomes, policy), outcomes)
     missing = await what_is_missing(config, pending)
-    console.out(describe_dry_run(settings, tasks, folder, missing=missing), highlight=False)
+    console.out(describe_dry_run(config, tasks, folder, missing=missing), highlight=False)
     check_keys(config.llm, config.judge)
     return ExitCode.DONE
 
@@ -113,7 +113,7 @@ async def _tried_dry(config: Config, folder: Path, console: Terminal) -> int:
 async def _evaluate(
     config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...], *, begun: float
 ) -> int:
-    settings, tasks, measured = RunSettings.of(config), load_tasks(config), config.measured()
+    policy, tasks, measured = pending_policy(config), load_tasks(config), config.measured()
     secrets = RunSecrets(config=config, tasks=tasks)
     with (
         RunFolder.open(folder, durability=config.journal.durability, redactor=keep_quiet(secrets, folder)) as run,
@@ -128,8 +128,8 @@ async def _evaluate(
         config_digest = check_config_drift(measured, run, digests=digests, outcomes=outcomes, accepted=accepted)
         stopping = ShutdownSignal(console.say)
         check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
-        asked = _asked(outcomes, digests, settings.policy.dialect, console)
-        jobs, embedded = build_scheduler(settings, run, tasks, outcomes=asked, stopping=stopping)
+        asked = _asked(outcomes, digests, policy.dialect, console)
+        jobs, embedded = build_scheduler(config, run, tasks, outcomes=asked, stopping=stopping)
         spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
         budget = build_run_budget(config.run, run, spent, stopping=stopping)
         tracker, invocation = open_tracker(config, folder), Invocation()
@@ -138,13 +138,12 @@ async def _evaluate(
             await check_before(config, jobs.pending, outcomes, console.say)
             describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
             secrets.announce(console.say)
-            retry_request.remember(settings.policy, run, tasks, asked, trials=settings.trials)
-            _begin(settings, run, tasks, jobs, console=console)
+            retry_request.remember(policy, run, tasks, asked, trials=config.trials)
+            _begin(config, run, tasks, jobs, console=console)
             context = RunContext(
                 config=config,
                 run=run,
                 secrets=secrets,
-                settings=settings,
                 tasks=tasks,
                 config_digest=config_digest,
                 arguments=arguments,
@@ -156,7 +155,7 @@ async def _evaluate(
             closing.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
             invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
         found = _scan(run) if plays else scanned
-        left = _left(settings, tasks, (asked := as_asked(found.outcomes, digests)), budget)
+        left = _left(config, tasks, (asked := as_asked(found.outcomes, digests)), budget)
         whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
         whose = _look_through(Run(folder, scoring=config.scoring.value, scanned=found), config.run.report and whole)
         summary = _timed(_summary(config, found, tasks, invocation, whose=whose), begun)
@@ -167,7 +166,7 @@ async def _evaluate(
         if not whole and not budget.is_empty():
             return _interrupted(console)
         if not left.pending:
-            retry_request.settle(settings.policy, run, tasks, asked, trials=config.trials)
+            retry_request.settle(policy, run, tasks, asked, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)
         return exit_code(console, summary.statistics.all, config.fail_under)
 
@@ -216,10 +215,10 @@ def _heeding(stopping: ShutdownSignal, console: Terminal) -> Iterator[None]:
         yield
 
 
-def _begin(settings: RunSettings, run: RunFolder, tasks: Sequence[Task], jobs: Scheduler, *, console: Terminal) -> None:
+def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Scheduler, *, console: Terminal) -> None:
     invalidate_summary(run)
-    _say_what_is_not_reset(settings.sites, tasks, console)
-    _say_who_is_alone(jobs, _jobs_are(settings.trials), console)
+    _say_what_is_not_reset(config.sites, tasks, console)
+    _say_who_is_alone(jobs, _jobs_are(config.trials), console)
 
 
 def check_plans(config: Config, run: RunFolder, *, is_begun: bool, accepted: Callable[[str], None] | None) -> None:
@@ -269,7 +268,7 @@ async def _play(
         len(jobs),
         context.rate_limiter.flow,
         lambda: jobs.waits,
-        _jobs_are(context.settings.trials),
+        _jobs_are(context.config.trials),
         starting=_starting(context.config),
     )
     with _display(context.config.run.display, console, board) as display:
@@ -341,12 +340,13 @@ def _weights(config: Config) -> dict[str, float]:
     return {name: member["weight"] for name, member in config.task.members.items()}
 
 
-def _left(settings: RunSettings, tasks: Sequence[Task], outcomes: Outcomes, budget: RunBudget) -> StillPending:
+def _left(config: Config, tasks: Sequence[Task], outcomes: Outcomes, budget: RunBudget) -> StillPending:
     """The pending jobs, without those that only `run.retry` would run again."""
-    jobs = pending_jobs(tasks, settings.trials, outcomes, replace(settings.policy, retry=None))
+    policy = replace(pending_policy(config), run=replace(config.run, retry=None))
+    jobs = pending_jobs(tasks, config.trials, outcomes, policy)
     chosen = {task.task_id for task in tasks}
-    ours = (one for one in outcomes.values() if one.task_id in chosen and one.trial < settings.trials)
-    judgeable = sum(is_judgeable(one, settings.policy.dialect) for one in ours)
+    ours = (one for one in outcomes.values() if one.task_id in chosen and one.trial < config.trials)
+    judgeable = sum(is_judgeable(one, policy.dialect) for one in ours)
     return StillPending(pending=len(jobs), judgeable=judgeable, spent=budget.spent_up())
 
 

@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harness.api import JudgedEvaluator
 from harness.browser.driver.executable import find
-from harness.config import Config, ExecutorConfig
+from harness.config import Config
 from harness.evaluation.builder import build_benchmark, build_evaluators
 from harness.evaluation.site_preflight import SiteFindings, look_at_sites
 from harness.journal.index import EpisodeResult
 from harness.records import Task
 from harness.runner.job import Job
+from harness.settings.executor import ExecutorSettings
 
 
 async def check_before(
@@ -73,7 +74,7 @@ async def _sites(config: Config, tasks: Sequence[Task]) -> SiteFindings:
     return await look_at_sites(config.sites, tasks)
 
 
-def _is_seen_from_here(executor: ExecutorConfig) -> bool:
+def _is_seen_from_here(executor: ExecutorSettings) -> bool:
     """Whether this machine reaches what the workers reach; those of a cluster may be in another network."""
     return executor._target_ is None and not (executor.kind == "ray" and executor.address)
 

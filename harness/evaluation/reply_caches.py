@@ -29,10 +29,10 @@ def check_reply_caches(llm: LlmSettings, judge: JudgeSettings) -> None:
 
 def address_of(settings: ModelSettings, endpoint: Endpoint) -> Mapping[str, Any]:
     """Whom a model is asked of, as part of the request: no credentials, and nothing that changes with each start."""
-    headers = {name.lower(): value for name, value in endpoint.headers.items() if not _CREDENTIAL.search(name)}
+    headers = {name.lower(): value for name, value in endpoint.settings.headers.items() if not _CREDENTIAL.search(name)}
     return {
         "url": _embedded(settings) or endpoint.label,
-        "api_version": endpoint.api_version,
+        "api_version": endpoint.settings.api_version,
         "headers": sha256(repr(sorted(headers.items())).encode()).hexdigest() if headers else "",
     }
 

@@ -13,13 +13,14 @@ from secrets import token_urlsafe
 
 from harness.browser.network.reset_request import Hook, post_until_ok, retry_until_ok
 from harness.browser.network.site_health import WaitPolicy
-from harness.choices import ResetScope, ResetWhen
+from harness.choices import ResetScope
 from harness.config.site_settings import DEMO_SERVER, URL, SitesSettings
 from harness.embedded_server import KEY_HEADER, KEY_VARIABLE
 from harness.errors import ConfigError
 from harness.records import Task
 from harness.runner import shell
 from harness.runner.dirty_sites import SiteInstance
+from harness.settings.sites import ResetSettings
 
 _EMBEDDED_S = 10.0
 _WRONG_KEY = (401, 403)
@@ -28,34 +29,30 @@ _NOT_IMPLEMENTED = 501
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetHooks:
-    command: str | None
-    """For all sites."""
-    url: str | None
-    """For all sites: POST here."""
+    settings: ResetSettings
+    """Of the hook for all sites."""
     commands: Mapping[str, str]
     """Commands by site; they take precedence over the one for all sites."""
     urls: Mapping[str, str]
     known: frozenset[str]
     """Sites with an address."""
-    timeout_s: float
     patience: WaitPolicy
     """With a hook that fails."""
     redact: Callable[[str], str]
     """Takes secrets out of what a command said."""
-    when: ResetWhen = ResetWhen.DIRTY
-    scope: ResetScope = ResetScope.GIVEN
 
     def covers(self, site: str) -> bool:
         """Whether there is a hook for the site, or for all sites."""
-        hooks = (self.command, self.url)
+        hooks = (self.settings.command, self.settings.url)
         named = any(hook is not None and (URL not in hook or site in self.known) for hook in hooks)
         return named or site in self.commands or site in self.urls
 
     def together(self, sites: Collection[str]) -> frozenset[str]:
         """The sites that can only be reset together."""
-        hook = self.url if self.command is None else self.command
-        cannot_tell = hook is self.url and hook is not None and URL not in hook
-        if hook is None or not (cannot_tell or self.scope is ResetScope.ALL):
+        url, command = self.settings.url, self.settings.command
+        hook = url if command is None else command
+        cannot_tell = command is None and url is not None and URL not in url
+        if hook is None or not (cannot_tell or self.settings.scope is ResetScope.ALL):
             return frozenset()
         return frozenset(sites) - self.commands.keys() - self.urls.keys()
 
@@ -69,18 +66,18 @@ class ResetHooks:
                 await self._post(f"sites.{one.site}.reset_url", self.urls[one.site].replace(URL, one.url))
             else:
                 rest.append(one)
-        if rest and self.command is not None:
-            for some in ((one,) for one in rest) if URL in self.command else (tuple(rest),):
+        if rest and self.settings.command is not None:
+            for some in ((one,) for one in rest) if URL in self.settings.command else (tuple(rest),):
                 named = f"sites.reset.command for {', '.join(one.site for one in some)}"
-                await self._run(named, self.command, some, task)
-        elif rest and self.url is not None:
-            for url in dict.fromkeys(self.url.replace(URL, one.url) for one in rest):
+                await self._run(named, self.settings.command, some, task)
+        elif rest and self.settings.url is not None:
+            for url in dict.fromkeys(self.settings.url.replace(URL, one.url) for one in rest):
                 await self._post("sites.reset.url", url)
 
     def missing(self) -> Iterator[str]:
         """A sentence for every command that cannot be run at all."""
-        settings = {"sites.reset.command": self.command, **_settings(self.commands, "reset_command")}
-        for setting, command in settings.items():
+        hooks = {"sites.reset.command": self.settings.command, **_settings(self.commands, "reset_command")}
+        for setting, command in hooks.items():
             if command is not None and (word := shell.find_missing_program(command)) is not None:
                 yield f"{setting}: there is no command {word}, or it is not executable; correct it or give its path"
 
@@ -93,12 +90,12 @@ class ResetHooks:
 
         async def attempt() -> str | None:
             ended = await shell.run_command(
-                command.replace(URL, instances[0].url), variables=variables, timeout_s=self.timeout_s
+                command.replace(URL, instances[0].url), variables=variables, timeout_s=self.settings.timeout_s
             )
             if ended.code == 0:
                 return None
             if ended.code is None:
-                return f"it did not finish within {self.timeout_s:g} s (sites.reset.timeout_s)"
+                return f"it did not finish within {self.settings.timeout_s:g} s (sites.reset.timeout_s)"
             last = f" ({self.redact(ended.said)[:200]})" if ended.said else ""
             if ended.code in shell.NO_COMMAND:
                 raise ConfigError(
@@ -110,7 +107,7 @@ class ResetHooks:
         await retry_until_ok(attempt, hook=setting, patience=self.patience)
 
     async def _post(self, setting: str, url: str) -> None:
-        await post_until_ok(Hook(url, setting), timeout_s=self.timeout_s, patience=self.patience)
+        await post_until_ok(Hook(url, setting), timeout_s=self.settings.timeout_s, patience=self.patience)
 
 
 class EmbeddedResetHooks:
@@ -160,16 +157,12 @@ def build_reset_hooks(
         redact: Takes secrets out of what a command said.
     """
     return ResetHooks(
-        command=sites.reset.command,
-        url=sites.reset.url,
+        settings=sites.reset,
         commands={name: site.reset_command for name, site in sites.by_name.items() if site.reset_command},
         urls={name: site.reset_url for name, site in sites.by_name.items() if site.reset_url},
-        timeout_s=sites.reset.timeout_s,
         patience=patience or WaitPolicy(limit_s=0.0),
         redact=redact,
         known=frozenset(sites.instances),
-        when=sites.reset.when,
-        scope=sites.reset.scope,
     )
 
 

@@ -42,9 +42,9 @@ def standing(
     Raises:
         JournalError: What was asked for cannot be read.
     """
-    if policy.retry is None:
+    if policy.run.retry is None:
         return policy
-    asked = _read(folder / RETRY_NAME, policy.retry)
+    asked = _read(folder / RETRY_NAME, policy.run.retry)
     for key in ((task.task_id, trial) for trial in range(trials) for task in tasks):
         if key not in asked:
             became = outcomes.get(key)
@@ -55,24 +55,24 @@ def standing(
 
 def remember(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outcomes: Outcomes, *, trials: int) -> None:
     """Record the request before the first task runs."""
-    if policy.retry is None:
+    if policy.run.retry is None:
         return
     policy = standing(policy, run.path, tasks, outcomes, trials=trials)
-    if policy.retry is not None and policy.asked is not None:
-        _write(run, policy.retry, policy.asked)
+    if policy.run.retry is not None and policy.asked is not None:
+        _write(run, policy.run.retry, policy.asked)
 
 
 def settle(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outcomes: Outcomes, *, trials: int) -> None:
     """Remove the request for these tasks when all of them have ended."""
     path = run.path / RETRY_NAME
-    if policy.retry is None or not path.exists():
+    if policy.run.retry is None or not path.exists():
         return
     if pending_jobs(tasks, trials, outcomes, standing(policy, run.path, tasks, outcomes, trials=trials)):
         return
     mine = {task.task_id for task in tasks}
-    asked = {key: attempt for key, attempt in _read(path, policy.retry).items() if key[0] not in mine}
+    asked = {key: attempt for key, attempt in _read(path, policy.run.retry).items() if key[0] not in mine}
     if asked:
-        _write(run, policy.retry, asked)
+        _write(run, policy.run.retry, asked)
     else:
         with translate_os_errors(path, "remove"):
             path.unlink(missing_ok=True)

@@ -17,11 +17,12 @@ from harness.browser.network.site_probe import Probed, probe
 from harness.browser.network.system_proxy import SystemProxies
 from harness.choices import ResetWhen, SiteLocking
 from harness.config.deployment import UNUSED_LANE, lane_base
-from harness.config.site_settings import DEMO_SERVER, URL, SiteSettings, SitesSettings
+from harness.config.site_settings import DEMO_SERVER, URL, SitesSettings
 from harness.embedded_server import KEY_HEADER, KEY_VARIABLE
 from harness.errors import ConfigError, SiteUnavailable
 from harness.evaluation.reset_hooks import why_foreign
 from harness.records import Task
+from harness.settings.sites import SiteSettings
 
 _AT_ONCE = 32
 _FAILS = 500

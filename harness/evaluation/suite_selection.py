@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from harness.config import TaskConfig
 from harness.errors import TaskError
 from harness.records import Task
+from harness.settings.task import TaskSettings
 from harness.tasks.selection import chosen_ids, pieces_of
 
 
@@ -23,7 +23,7 @@ class Selection:
     """At most so many of each benchmark."""
 
     @classmethod
-    def of(cls, task: TaskConfig) -> Self:
+    def of(cls, task: TaskSettings) -> Self:
         """Raises: TaskError: An id names no benchmark of the suite."""
         ids: dict[str, list[str]] | None = None
         for piece in [] if task.ids is None else pieces_of(task.ids):

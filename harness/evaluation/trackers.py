@@ -11,7 +11,7 @@ from harness.protocols import Progress
 from harness.registry import Registry
 
 TRACKERS = Registry(group="cairn.trackers", noun="tracking.kind")
-"""Name to what is called with `TrackingConfig`, `LlmSettings`, scoring and run folder, and gives a `RunTracker`."""
+"""Name to what is called with `TrackingSettings`, `LlmSettings`, scoring and run folder, and gives a `RunTracker`."""
 
 
 class RunTracker(Protocol):

@@ -8,13 +8,14 @@ settings.
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from harness.errors import ConfigError
+from harness.settings.models import EndpointSettings
 
 if TYPE_CHECKING:  # importing it takes longer than a start that asks no model
     from openai import AsyncOpenAI
@@ -34,51 +35,48 @@ _KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Endpoint:
     """A server that speaks one of the interfaces."""
 
-    base_url: str | None = None
-    """None = OpenAI's own; for Azure the resource, `https://NAME.openai.azure.com`."""
-    api_key: str | None = field(default=None, repr=False)
-    azure: bool = False
-    api_version: str | None = None
-    """Azure only: None = its v1 API; a dated version = its older API, where the model names a deployment."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Sent with every request, instead of those the package would send under the same names."""
-    settings: str = "llm"
-    """Group of settings it was made from, for messages."""
+    settings: EndpointSettings = field(repr=False)
+    group: str = "llm"
+    """Group of settings that it is made from, for messages."""
     http_client: Any = None
     """Made by `http_client.bounded_client`; None = a new one."""
 
     def __post_init__(self) -> None:
-        if self.azure and not self.base_url:
+        if self.azure and not self.settings.base_url:
             raise ConfigError(
-                f"{self.settings}.base_url is missing; give the Azure resource, https://NAME.openai.azure.com"
+                f"{self.group}.base_url is missing; give the Azure resource, https://NAME.openai.azure.com"
             )
-        if self.base_url and not re.match(r"https?://[^/\s]", self.base_url):
-            raise ConfigError(f"{self.settings}.base_url must begin with http:// or https://, not {self.base_url!r}")
-        key = (self.api_key or "").strip()
-        if not (key.isascii() and key.isprintable()):
+        if self.settings.base_url and not re.match(r"https?://[^/\s]", self.settings.base_url):
             raise ConfigError(
-                f"{self.settings}.api_key contains characters that are not allowed in an HTTP header;"
-                " copy the key again"
+                f"{self.group}.base_url must begin with http:// or https://, not {self.settings.base_url!r}"
             )
-        for name, value in self.headers.items():
+        if not ((key := self.key).isascii() and key.isprintable()):
+            raise ConfigError(
+                f"{self.group}.api_key contains characters that are not allowed in an HTTP header; copy the key again"
+            )
+        for name, value in self.settings.headers.items():
             if not _HEADER_NAME.fullmatch(name) or not (value.isascii() and value.isprintable()):
                 raise ConfigError(
-                    f"{self.settings}.headers: {name!r} contains characters that no HTTP header allows; correct it"
+                    f"{self.group}.headers: {name!r} contains characters that no HTTP header allows; correct it"
                 )
 
     @property
     def key(self) -> str:
         """The key as it is sent; "" without one."""
-        return (self.api_key or "").strip()
+        return (self.settings.api_key or "").strip()
+
+    @property
+    def azure(self) -> bool:
+        return self.settings.kind == "azure"
 
     @property
     def label(self) -> str:
         """The address for messages: without credentials, query or trailing slash."""
-        return re.sub(r"//[^/@]*@", "//", (self.base_url or OPENAI_URL).partition("?")[0]).rstrip("/")
+        return re.sub(r"//[^/@]*@", "//", (self.settings.base_url or OPENAI_URL).partition("?")[0]).rstrip("/")
 
     def check_key(self) -> None:
         """See that there is a key where the endpoint is known to need one.
@@ -86,18 +84,18 @@ class Endpoint:
         Raises:
             ConfigError: There is none.
         """
-        host = urlsplit(self.base_url or OPENAI_URL).hostname or ""
+        host = urlsplit(self.settings.base_url or OPENAI_URL).hostname or ""
         variable = _AZURE_KEY_VARIABLE if self.azure else KEY_VARIABLES.get(host)
-        has_key = (self.api_key or "").strip() or any(name.lower() in _KEY_HEADERS for name in self.headers)
+        has_key = self.key or any(name.lower() in _KEY_HEADERS for name in self.settings.headers)
         if variable is not None and not has_key:
             raise ConfigError(
-                f"{self.label} needs a key, and {variable} is not set; set {variable}, or {self.settings}.api_key"
+                f"{self.label} needs a key, and {variable} is not set; set {variable}, or {self.group}.api_key"
             )
 
     def redact(self, text: str) -> str:
         """`text` without the key, headers and password, should the server have quoted them."""
-        password = urlsplit(self.base_url or "").password or ""
-        for secret in ((self.api_key or "").strip(), password, unquote(password), *self.headers.values()):
+        password = urlsplit(self.settings.base_url or "").password or ""
+        for secret in (self.key, password, unquote(password), *self.settings.headers.values()):
             text = text.replace(secret, "[key]") if secret else text
         return text
 
@@ -110,10 +108,10 @@ class Endpoint:
     def client_options(self) -> dict[str, Any]:
         """What the client of any package is given."""
         return {
-            "api_key": (self.api_key or "").strip() or NO_KEY,
+            "api_key": self.key or NO_KEY,
             "max_retries": 0,
             "timeout": None,
-            "default_headers": dict(self.headers),
+            "default_headers": dict(self.settings.headers),
             "http_client": self.with_client().http_client,
         }
 
@@ -124,10 +122,10 @@ class Endpoint:
         shared = self.client_options()
         with without_variables():
             if not self.azure:
-                return AsyncOpenAI(base_url=self.base_url or OPENAI_URL, **shared)
-            resource = str(self.base_url).rstrip("/")
-            if self.api_version:
-                return AsyncAzureOpenAI(azure_endpoint=resource, api_version=self.api_version, **shared)
+                return AsyncOpenAI(base_url=self.settings.base_url or OPENAI_URL, **shared)
+            resource = str(self.settings.base_url).rstrip("/")
+            if self.settings.api_version:
+                return AsyncAzureOpenAI(azure_endpoint=resource, api_version=self.settings.api_version, **shared)
             url = resource if resource.endswith("/openai/v1") else f"{resource}/openai/v1"
             return AsyncOpenAI(base_url=url, **shared)
 

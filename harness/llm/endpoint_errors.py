@@ -79,7 +79,7 @@ def _translated(exc: Any, endpoint: Endpoint, model: str) -> Exception:
     if status in _OF_THE_REQUEST and (parameter := _unsupported(exc, said)):
         return ModelRejected(
             f"{endpoint.label} does not take {parameter} for model {model!r} (HTTP {status}: {said});"
-            f" {_INSTEAD[parameter].format(endpoint.settings)}, then run again"
+            f" {_INSTEAD[parameter].format(endpoint.group)}, then run again"
         )
     if status in _OF_THE_REQUEST and not exhausted:
         return RequestRefused(f"{endpoint.label} rejected this request to model {model!r} with HTTP {status} ({said})")
@@ -98,7 +98,7 @@ def _translated(exc: Any, endpoint: Endpoint, model: str) -> Exception:
     fix = "check the account's quota" if exhausted else _FIX.get(status, "check the {} settings")
     return ModelRejected(
         f"{endpoint.label} rejected model {model!r} with HTTP {status} ({said});"
-        f" {fix.format(*[endpoint.settings] * 2)}, then run again"
+        f" {fix.format(*[endpoint.group] * 2)}, then run again"
     )
 
 

@@ -19,7 +19,8 @@ from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.connection import openai_errors
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_errors import translate_errors
-from harness.llm.retry import Retrier, RetryPolicy, Timing
+from harness.llm.retry import Retrier, Timing
+from harness.settings.models import RetryPolicy
 
 T = TypeVar("T")
 ENDED = frozenset({"succeeded", "failed", "cancelled"})

@@ -20,24 +20,12 @@ from harness.llm.circuit_breaker import CircuitBreaker
 from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestResult
 from harness.llm.rate_limit_headers import HeaderBudget
 from harness.llm.slow_start import SlowStart
+from harness.settings.models import RateLimits
 
 MINUTE_S = 60.0
 LONG_WAIT_S = 30.0
 """A requested pause is reported from this length on, or if it is cut short; shorter ones are normal.
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateLimits:
-    """What the person allows; None = no limit of ours."""
-
-    max_concurrency: int | None = None
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
-    max_outage_s: float = math.inf
-    """Longest pause while the endpoint is down."""
-    longest_wait_s: float = math.inf
-    """Longest pause that the endpoint can ask for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,23 +95,32 @@ class _Ticket:
 class Limiter:
     """Grants permits; implements `RateLimiter`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what a run sets, and what its tests do)
         self,
         limits: RateLimits | None = None,
         clock: Clock | None = None,
         tell: Callable[[str], None] = lambda text: None,
         *,
         answered: bool = False,
+        max_outage_s: float = math.inf,
+        longest_wait_s: float = math.inf,
     ) -> None:
-        """`tell` hears of outages and of long waits; `answered`: whether the run had an answer in an earlier start."""
+        """
+        Args:
+            limits: What the person allows.
+            tell: Hears of outages and of long waits.
+            answered: Whether the run had an answer in an earlier start.
+            max_outage_s: Longest pause while the endpoint is down.
+            longest_wait_s: Longest pause that the endpoint can ask for.
+        """
         limits = limits or RateLimits()
-        self._longest_wait_s = limits.longest_wait_s
+        self._longest_wait_s = longest_wait_s
         self._tell = tell
         self._announced_until = -math.inf
         self._most = limits.max_concurrency or math.inf
         self._clock = clock or Clock()
         self._pace, self._ramp = AdaptiveRate(), SlowStart()
-        self._breaker = CircuitBreaker(max_outage_s=limits.max_outage_s, tell=tell, answered=answered)
+        self._breaker = CircuitBreaker(max_outage_s=max_outage_s, tell=tell, answered=answered)
         self._requests, self._tokens = HeaderBudget(), HeaderBudget()
         self._each_request, self._each_token = (
             FixedRate(limits.requests_per_minute),

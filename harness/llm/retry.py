@@ -2,11 +2,11 @@
 
 Only `RetryableError` is retried, an allow-list: cancellation, rejections and our own bugs pass at once. A wait the
 server asks for is kept to (plus a little jitter, so that waiters do not come back together); otherwise waits grow
-exponentially. Attempts and total time are both capped: no attempt begins after `max_total_s`. What counts as transient
-is `refusing`'s business.
+exponentially. Attempts and total time are both capped: no attempt begins after `max_retry_s`. What counts as transient
+is `endpoint_errors`' business.
 
 A request under a limiter waits there after a 429, and not here; such a refusal is not a failed attempt, unless
-the endpoint has rejected all requests for `max_total_s`.
+the endpoint has rejected all requests for `max_retry_s`.
 """
 
 import asyncio
@@ -19,18 +19,11 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from harness.api import RetryableError
+from harness.settings.models import RetryPolicy
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
-    max_attempts: int = 8
-    max_total_s: float = 600.0
-    """No attempt begins later than this after the first."""
-    first_wait_s: float = 1.0
-    max_wait_s: float = 60.0
-    """Cap of one exponential wait; a wait the server asks for may be longer."""
+_MOST_WAIT_S = 60.0
+"""Cap of one exponential wait; a wait that the server asks for may be longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +44,8 @@ class Timing:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random
     """In [0, 1)."""
+    first_wait_s: float = 1.0
+    """Of the waits that grow exponentially."""
 
 
 class Retrier:
@@ -81,9 +76,9 @@ class Retrier:
             closed_s = _failure(state).closed_s
             if closed_s is not None:
                 refusals += 1
-                return closed_s > self._policy.max_total_s
+                return closed_s > self._policy.max_retry_s
             next_at = self._timing.monotonic() - started - waited_s() + state.upcoming_sleep
-            return state.attempt_number - refusals >= self._policy.max_attempts or next_at > self._policy.max_total_s
+            return state.attempt_number - refusals >= self._policy.max_attempts or next_at > self._policy.max_retry_s
 
         retrying = AsyncRetrying(
             sleep=self._timing.sleep,
@@ -104,8 +99,8 @@ class Retrier:
         if asked:  # a wait of 0 is not a wait to keep to: we back off by ourselves
             return asked + chance * min(1.0, asked / 10)
         # The exponent is bounded: 2.0**1024 would overflow under a generous max_attempts.
-        grown = self._policy.first_wait_s * 2.0 ** min(state.attempt_number - 1, 30)
-        return min(self._policy.max_wait_s, grown) * (0.5 + chance / 2)
+        grown = self._timing.first_wait_s * 2.0 ** min(state.attempt_number - 1, 30)
+        return min(_MOST_WAIT_S, grown) * (0.5 + chance / 2)
 
     def _tell(self, state: RetryCallState) -> None:
         if self._on_retry is not None and _failure(state).closed_s is None:

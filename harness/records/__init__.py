@@ -48,10 +48,11 @@ from harness.records.process_lines import (
     PolicyViolation,
 )
 from harness.records.reopening import ReopenedPage, reopened_pages
-from harness.records.task import Eval, HtmlTarget, Login, Reference, Site, Task, benchmark_of
+from harness.records.task import Eval, HtmlTarget, Reference, Task, benchmark_of
 from harness.records.trajectory_step import TrajectoryStep
 from harness.records.usage import Usage
 from harness.settings.limits import EpisodeLimits
+from harness.settings.sites import Login, Site
 
 __all__ = [
     "Acted",

@@ -83,38 +83,3 @@ class Reference:
 def benchmark_of(task_id: str) -> str:
     """The benchmark of a task of a suite, whose ids are `BENCHMARK.ID`; names of benchmarks have no dot."""
     return task_id.partition(".")[0]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Login:
-    """How to log in to a site: fill a form, then check."""
-
-    url: str
-    """Canonical URL of the form."""
-    fields: Mapping[str, str]
-    """CSS selector or `label=…`/`placeholder=…` of each input to its value; values are secrets."""
-    submit: str
-    """CSS selector or `button=…` (accessible name)."""
-    probe_url: str
-    """Canonical URL that only a logged-in visitor can stay on."""
-    probe_text: str = ""
-    """Text the probe page must hold; "" = staying on `probe_url` is enough."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """One site of a deployment: its real address and its canonical one."""
-
-    name: str
-    """As in a task's `sites`; its placeholder is `__NAME__` in capitals."""
-    url: str
-    """Real base URL, without a trailing slash."""
-    canonical: str
-    """Base URL shown to agent, prompts, journal and evaluators, without a trailing slash."""
-    read_only: bool = False
-    """Nothing a task does changes it."""
-    safe_get: bool = False
-    """Opening an address of it, and so clicking on a plain link to one, changes nothing (RFC 9110, 9.2.1)."""
-    effects_url: str | None = None
-    """GET here answers something else after every effect; None = the site cannot be asked."""
-    login: Login | None = None

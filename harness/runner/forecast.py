@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from harness.llm.limiter import Clock, Limiter, RateLimits
+from harness.llm.limiter import Clock, Limiter
 from harness.llm.permits import PermitRequest, RequestResult
 from harness.llm.permits import RequestOutcome as Came
 from harness.records import Episode
 from harness.runner.job import Job
 from harness.runner.scheduler import Scheduler
 from harness.runner.virtual_time import Processor, run_virtual
+from harness.settings.models import RateLimits
 
 STEP_CPU_S = 0.13
 """Processor seconds of a step on a small page, browser and all: measured on the embedded sites."""

@@ -1,22 +1,28 @@
 """The pending jobs of a run: tasks and their results in, jobs out. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from harness.choices import Dialect
 from harness.journal.index import EpisodeResult
 from harness.records import Status, Task
 from harness.runner.job import Job
+from harness.settings.resume import ResumeSettings
+from harness.settings.run import RunSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingPolicy:
-    dialect: str
+    scoring: Dialect
     """The scoring that must be there for a task to be finished."""
-    max_attempts: int
-    retry: str | None = None
-    """`infra`, `failed` or `all`: ended tasks to open again."""
+    resume: ResumeSettings = field(default_factory=ResumeSettings)
+    run: RunSettings = field(default_factory=RunSettings)
     asked: Mapping[tuple[str, int], int] | None = None
     """Which ones, by task and trial, and the attempt each was at when that was asked; None = it is asked now."""
+
+    @property
+    def dialect(self) -> str:
+        return self.scoring.value
 
 
 def pending_jobs(
@@ -45,16 +51,16 @@ def is_finished(became: EpisodeResult, policy: PendingPolicy) -> bool:
     """Scored, out of attempts, or set aside because of a doubt."""
     if became.closed is not None:
         return policy.dialect in became.scores
-    return became.is_set_aside or became.failures >= policy.max_attempts
+    return became.is_set_aside or became.failures >= policy.resume.max_attempts
 
 
 def wants_retry(became: EpisodeResult, policy: PendingPolicy) -> bool:
     """Whether the person asked for this ended task to be opened again, and it was not yet."""
-    if policy.retry is not None and policy.asked is not None:
+    if policy.run.retry is not None and policy.asked is not None:
         return policy.asked.get((became.task_id, became.trial)) == became.attempt
     score = became.scores.get(policy.dialect)
     unscored = score is None or score.status is Status.ERROR
-    match policy.retry:
+    match policy.run.retry:
         case "infra":
             return unscored
         case "failed":

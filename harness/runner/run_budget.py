@@ -11,18 +11,7 @@ from typing import Self
 
 from harness.protocols import Phase, Progress, ProgressEvent
 from harness.records import Episode, Usage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetLimits:
-    """Limits over all tasks, trials and attempts of a run; None = no limit."""
-
-    max_tokens: int | None = None
-    max_cost_usd: float | None = None
-    max_working_s: float | None = None
-
-    def __bool__(self) -> bool:
-        return (self.max_tokens, self.max_cost_usd, self.max_working_s) != (None, None, None)
+from harness.settings.run import RunSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +32,13 @@ class RunBudget:
 
     def __init__(
         self,
-        budget: BudgetLimits,
+        settings: RunSettings,
         spent: Mapping[tuple[str, int], Spending],
         *,
         read: Callable[[str, int], Episode],
         on_empty: Callable[[str], None],
     ) -> None:
-        self._budget = budget
+        self._settings = settings
         self._spent = dict(spent)
         self._read = read
         self._on_empty = on_empty
@@ -65,7 +54,7 @@ class RunBudget:
 
     def watching(self, progress: Progress) -> Progress:
         """A `Progress` that forwards to `progress` and checks the limits."""
-        return _Watch(self, progress) if self._budget else progress
+        return _Watch(self, progress) if self._settings.is_limited else progress
 
     def note(self, news: ProgressEvent) -> None:
         if not news.task_id or news.phase not in (Phase.deciding, Phase.spending, Phase.retrying, Phase.ended):
@@ -77,11 +66,11 @@ class RunBudget:
         self._look()
 
     def _look(self) -> None:
-        budget, spent = self._budget, self._spent.values()
+        settings, spent = self._settings, self._spent.values()
         sums = (
-            ("run.max_tokens", budget.max_tokens, sum(one.tokens for one in spent)),
-            ("run.max_cost_usd", budget.max_cost_usd, sum(one.cost_usd for one in spent)),
-            ("run.max_working_s", budget.max_working_s, sum(one.working_s for one in spent)),
+            ("run.max_tokens", settings.max_tokens, sum(one.tokens for one in spent)),
+            ("run.max_cost_usd", settings.max_cost_usd, sum(one.cost_usd for one in spent)),
+            ("run.max_working_s", settings.max_working_s, sum(one.working_s for one in spent)),
         )
         over = [(f"{name}={limit:g}", total) for name, limit, total in sums if limit is not None and total >= limit]
         if over and not self._empty:

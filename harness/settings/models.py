@@ -45,8 +45,8 @@ class ChatSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelSettings(ChatSettings):
-    """What both have."""
+class EndpointSettings:
+    """Where requests go."""
 
     kind: str = setting("openai", choices=("openai", "azure"))
     """`openai`: any endpoint that speaks `api`; `azure`: OpenAI's interfaces at Azure."""
@@ -59,10 +59,22 @@ class ModelSettings(ChatSettings):
     """Sent with every request, as `OpenAI-Organization`; their values are secrets."""
     api_version: str | None = None
     """Azure only: a dated version of its interface; null = its v1 interface."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryPolicy:
+    """How long one request is tried."""
+
     max_attempts: int = setting(8, measured=False, bounds=ValueRange(1, 1000))
     """How often one request is sent at most, when the endpoint fails or refuses for a while."""
     max_retry_s: float = setting(600.0, measured=False, bounds=ValueRange(0, LONGEST_S))
     """Retries of one request end after this long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateLimits:
+    """What the person allows of an endpoint."""
+
     max_answer_mb: float = setting(32.0, measured=False, bounds=ValueRange(0, 65_536, above=True))
     """A longer answer of the endpoint is refused, and only its own task fails; decompressed."""
     max_concurrency: int | None = setting(None, measured=False, bounds=AT_LEAST_ONE)
@@ -71,6 +83,12 @@ class ModelSettings(ChatSettings):
     """Over all workers; null = what the endpoint lets through, which is found out."""
     tokens_per_minute: float | None = setting(None, measured=False, bounds=POSITIVE)
     """Over all workers; null = what the endpoint lets through, which is found out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings(RateLimits, RetryPolicy, EndpointSettings, ChatSettings):
+    """What both have."""
+
     prices: str | None = setting(None, measured=False)
     """YAML of prices per million tokens; null = `configs/prices.yaml`; for the judge, `llm.prices`."""
     cache: str | None = setting(None, measured=False, named=False, choices=_CACHE_MODES)

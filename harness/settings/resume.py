@@ -23,3 +23,8 @@ class ResumeSettings:
     accept_drift: bool = setting(False, named=False)
     """Go on in a run folder made with other measuring settings, versions or references (`eval`) of tasks; what changed
     is kept in its `drift.jsonl`."""
+
+    @property
+    def keeps_sites(self) -> bool:
+        """Episodes go on from checkpoints, with what they left on their sites."""
+        return self.strategy is Strategy.checkpoint

@@ -34,6 +34,7 @@ from harness.errors import ConfigError
 from harness.evaluation.builder import build_agent, check_plugins
 from harness.plugins.computer_agent.box import ComputerBox, legend
 from harness.records import ComputerTool, LiveObservation, Node, ToolCall
+from harness.settings.agents import ToolsSettings
 from tests.agents.test_tools_agent import BIDI, SET, Answers, Play, call, calling, check_answered, page
 
 SCREEN = Screen(width=1000, height=500)
@@ -150,11 +151,8 @@ def seen(*places: tuple[str, str, float]) -> LiveObservation:
 def playing(*replies: Reply, **settings: Any) -> tuple[Play, Answers]:
     model = Answers(*replies)
     talk = Conversation(
-        system="S",
+        settings=ToolsSettings(system="S", history=30, history_tokens=10**6),
         action_set=SET,
-        history=30,
-        history_tokens=10**6,
-        max_observation_tokens=4000,
         tabs_only=True,
         only_newest=True,
     )

@@ -14,6 +14,7 @@ from harness.cli import configured
 from harness.evaluation.builder import build_agent
 from harness.plugins.computer_agent.box import ComputerBox
 from harness.records import Refused
+from harness.settings.agents import ToolsSettings
 from tests.agents.test_tools_agent import SET, Answers, Play, call, calling, check_answered
 
 SCROLL = call("scroll", "s", direction="down")
@@ -23,10 +24,12 @@ STOP = calling(call("stop", answer=""))
 def noting(*replies: Reply, history: int = 30, keeps_note: bool = True, **settings: Any) -> tuple[Play, Answers]:
     model = Answers(*replies)
     talk = Conversation(
-        system="S", action_set=SET, history=history, history_tokens=10**6, max_observation_tokens=4000, **settings
+        settings=ToolsSettings(system="S", history=history, history_tokens=10**6, memory=keeps_note),
+        action_set=SET,
+        **settings,
     )
     box = ToolBox((*SET.actions, KeepNote) if keeps_note else SET.actions)
-    return Play(ToolsAgent(model=model, conversation=talk, box=box, action_set=SET, keeps_note=keeps_note)), model
+    return Play(ToolsAgent(model=model, conversation=talk, box=box, action_set=SET)), model
 
 
 def kept(play: Play) -> Any:
@@ -136,4 +139,4 @@ def test_the_function_is_offered_when_the_setting_says_so(agent: str, memory: bo
     built = build_agent(config, Answers())
     assert isinstance(built, ToolsAgent) and isinstance(built.box, ToolBox | ComputerBox)
     names = [getattr(tool, "name", "computer") for tool in built.box.tools]
-    assert ("keep_note" in names) is memory and built.keeps_note is memory
+    assert ("keep_note" in names) is memory and built.conversation.settings.memory is memory

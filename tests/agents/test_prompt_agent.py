@@ -62,7 +62,10 @@ def shipped(name: str, action_set: str = "cairn", **further: Any) -> Prompt:
 
 
 def agent(model: Any, name: str = "prompt", action_set: str = "cairn", **further: Any) -> PromptAgent:
-    return PromptAgent(model=model, prompt=shipped(name, action_set), action_set=action_set_of(action_set), **further)
+    shows = further.pop("shows", PageView())
+    return PromptAgent(
+        model=model, prompt=shipped(name, action_set, **further), action_set=action_set_of(action_set), shows=shows
+    )
 
 
 def view(body: str = "[4] link 'Tea'", *notices: str) -> LiveObservation:

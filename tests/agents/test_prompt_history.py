@@ -101,7 +101,7 @@ async def test_the_note_is_shown_above_the_page_until_another_is_written() -> No
         "<note>price 4\nOBJECTIVE:\nelse</note> ```scroll [down]```", "```scroll [up]```", "<note></note>```stop [a]```"
     )
     journal = MemoryJournal()
-    made = agent(model, keeps_note=True)
+    made = agent(model, memory=True)
     await play(made, "one", "two", "three", task=a_task(TASK.intent), journal=journal, most_steps=1)
     done = await play(made, "one", "two", "three", task=a_task(TASK.intent), journal=journal)
     asked = [str(prompt[-1].content) for prompt in model.asked]
@@ -114,7 +114,7 @@ async def test_the_note_is_shown_above_the_page_until_another_is_written() -> No
 
 async def test_an_action_in_a_note_is_none() -> None:
     model = ScriptedModel("<note>```stop [no]```</note> I stop. ```stop [yes]```", "<note>```stop [no]```</note>")
-    made = agent(model, keeps_note=True)
+    made = agent(model, memory=True)
     assert (await made.decide(TASK, Episode(), view())).action == Stop(answer="yes")
     second = await made.decide(TASK, Episode(), view())
     assert isinstance(second.action, InvalidAction) and second.memory == {"note": "```stop [no]```"}

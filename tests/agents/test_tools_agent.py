@@ -20,6 +20,7 @@ from harness.errors import ConfigError
 from harness.evaluation.builder import build_agent, check_plugins
 from harness.records import Acted, Decided, Done, Episode, LiveObservation, Node, Outcome, Refused, Step, ToolCall
 from harness.runner.decisions import checked_decision
+from harness.settings.agents import ToolsSettings
 from harness.testing import a_task, observation
 
 BIDI = "\u202eevil\u2066\x07\U000e0001"
@@ -106,7 +107,7 @@ class Play:
 def playing(*replies: Reply, **settings: Any) -> tuple[Play, Answers]:
     model = Answers(*replies)
     talk = Conversation(
-        system="S", action_set=SET, history=30, history_tokens=10**6, max_observation_tokens=4000, **settings
+        settings=ToolsSettings(system="S", history=30, history_tokens=10**6), action_set=SET, **settings
     )
     box = ToolBox((*SET.actions, Wink))
     return Play(ToolsAgent(model=model, conversation=talk, box=box, action_set=SET)), model
@@ -295,7 +296,7 @@ async def test_each_request_begins_with_the_one_before() -> None:
 async def test_dropped_turns_are_listed_as_actions() -> None:
     replies = [calling(call("scroll", f"c{n}", direction="down"), text=f"thought {n}") for n in range(8)]
     model = Answers(*replies)
-    talk = Conversation(system="S", action_set=SET, history=4, history_tokens=10**6, max_observation_tokens=4000)
+    talk = Conversation(settings=ToolsSettings(system="S", history=4, history_tokens=10**6), action_set=SET)
     play = Play(ToolsAgent(model=model, conversation=talk, box=ToolBox(SET.actions), action_set=SET))
     for _ in range(8):
         await play.step()

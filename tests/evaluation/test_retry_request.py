@@ -8,18 +8,20 @@ from dataclasses import replace
 
 import pytest
 
+from harness.choices import Dialect
 from harness.errors import JournalError
 from harness.evaluation.retry_request import RETRY_NAME, remember, settle, standing
 from harness.journal.index import EpisodeResult
 from harness.journal.store import RunFolder
 from harness.runner.pending import PendingPolicy, pending_jobs
+from harness.settings.run import RunSettings
 from tests.runner.test_pending import FAILED, PASSED, TASK, outcome
 
 TASKS = tuple(replace(TASK, task_id=task_id) for task_id in "123")
 
 
 def a_policy(retry: str | None = "all") -> PendingPolicy:
-    return PendingPolicy(dialect="corrected", max_attempts=3, retry=retry)
+    return PendingPolicy(scoring=Dialect.corrected, run=RunSettings(retry=retry))
 
 
 def came_to(**states: str | tuple[int, str]) -> dict[tuple[str, int], EpisodeResult]:

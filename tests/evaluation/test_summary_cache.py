@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from harness.codec import dumps, loads
-from harness.config import Config, RunConfig, TaskConfig, TrackingConfig
+from harness.config import Config
 from harness.errors import JournalLocked
 from harness.evaluation.summary_cache import NAME, invalidate_summary, load_summary, save_summary
 from harness.journal.store import RunFolder
@@ -21,6 +21,9 @@ from harness.reports.summary import Invocation, Summary, as_json, summarize
 from harness.reports.table import exit_code, print_summary
 from harness.runs.results import Result
 from harness.settings.limits import EpisodeLimits
+from harness.settings.run import RunSettings
+from harness.settings.task import TaskSettings
+from harness.settings.tracking import TrackingSettings
 
 
 def a_result(number: int, status: str = "passed") -> Result:
@@ -54,7 +57,7 @@ class Run:
         self.folder = root / "run"
         self.tasks = root / "tasks.json"
         self.tasks.write_bytes(b"[]")
-        self.config = Config(task=TaskConfig(path=str(self.tasks)))
+        self.config = Config(task=TaskSettings(path=str(self.tasks)))
         self.said = ""
         with RunFolder.open(self.folder) as run:
             for number in range(len(summary.results)):
@@ -137,9 +140,9 @@ CHANGES: dict[str, Callable[[Run], object]] = {
     "no summary": lambda run: (run.folder / "summary.json").unlink(),
     "a setting": lambda run: _set(run, limits=EpisodeLimits(max_steps=7)),
     "more trials": lambda run: _set(run, trials=2),
-    "asked to retry": lambda run: _set(run, run=RunConfig(retry="failed")),
-    "asked to log": lambda run: _set(run, tracking=TrackingConfig(kind="art")),
-    "asked for a dry run": lambda run: _set(run, run=RunConfig(dry=True)),
+    "asked to retry": lambda run: _set(run, run=RunSettings(retry="failed")),
+    "asked to log": lambda run: _set(run, tracking=TrackingSettings(kind="art")),
+    "asked for a dry run": lambda run: _set(run, run=RunSettings(dry=True)),
     "a damaged conclusion": lambda run: (run.folder / NAME).write_bytes(b'{"grounds":'),
     "no conclusion": lambda run: (run.folder / NAME).unlink(),
 }

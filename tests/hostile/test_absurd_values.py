@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from harness.choices import Dialect
 from harness.cli import configured
 from harness.codec import seal
 from harness.config import Config
@@ -28,6 +29,7 @@ from harness.journal.site_log import SiteLog
 from harness.journal.store import RunFolder
 from harness.plugins.tracking.history import History
 from harness.runner.pending import PendingPolicy
+from harness.settings.run import RunSettings
 from tests.hostile.foreign import JOURNAL, Harness, Place, commands, deep, edited, setting, viewed, within
 
 QUICK = ("score",)
@@ -380,7 +382,7 @@ def said_of_itself(place: Place, harness: Harness, names: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("garbage", GARBAGE)
 def test_a_request_to_try_again_that_says_nothing_is_damaged(place: Place, garbage: str) -> None:
-    policy = PendingPolicy(dialect="corrected", max_attempts=3, retry="infra")
+    policy = PendingPolicy(scoring=Dialect.corrected, run=RunSettings(retry="infra"))
     (place.run / "retry.json").write_bytes(GARBAGE[garbage])
     with within(), pytest.raises(JournalError, match=r"retry\.json is damaged"):
         standing(policy, place.run, (), {}, trials=1)

@@ -18,6 +18,7 @@ from harness.llm.endpoint import Endpoint
 from harness.llm.http_client import bounded_client
 from harness.llm.rate_limit_headers import read_headers
 from harness.llm.retry_after import duration_s, retry_after_s
+from harness.settings.models import EndpointSettings
 from tests.llm.test_endpoint_model import KEY, Waits, chat
 from tests.llm.test_http_client import ASKED, MB, Server, completion, http, serving
 
@@ -30,7 +31,9 @@ def said(**further: Any) -> bytes:
 
 
 def answering(server: Server, waits: Waits, **settings: Any) -> Any:
-    endpoint = Endpoint(base_url=f"http://127.0.0.1:{server.port}/v1", api_key=KEY, http_client=bounded_client(MB))
+    endpoint = Endpoint(
+        EndpointSettings(base_url=f"http://127.0.0.1:{server.port}/v1", api_key=KEY), http_client=bounded_client(MB)
+    )
     return chat(endpoint, waits, **({"timeout_s": 30.0} | settings))
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from harness.errors import UnsafeFile
-from harness.plugins.clusters.slurm_jobs import SlurmJobs, SlurmJobSpec
+from harness.plugins.clusters.slurm_jobs import SlurmJobs
+from harness.settings.executor import ExecutorSettings
 from tests.hostile.foreign import PUT, Place, within
 
 WANTED = "0123456789abcdef"
@@ -92,7 +93,7 @@ def test_a_result_that_lay_there_is_not_a_jobs(place: Place, tmp_path: Path, mon
     (place.run / "slurm").mkdir()
     mark = tmp_path / "unpickled"
     (place.run / "slurm" / "4242_0_result.pkl").write_bytes(pickle.dumps(("success", Mark(str(mark)))))
-    jobs = SlurmJobs(place.run / "slurm", SlurmJobSpec(cluster="slurm", time_min=5, cpus=1))
+    jobs = SlurmJobs(place.run / "slurm", ExecutorSettings(cluster="slurm", time_min=5))
     jobs.submit({1: [sys.executable, "-c", "pass"]})
     with within(room=None):
         assert jobs.running() == ()

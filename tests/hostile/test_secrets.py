@@ -25,11 +25,12 @@ from harness.journal.redaction import Redactor
 from harness.journal.secret_detection import in_command, in_header, in_login, in_text, secrets_in
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
-from harness.llm.retry import Retrier, RetryPolicy
+from harness.llm.retry import Retrier
 from harness.protocols import Phase, ProgressEvent
 from harness.records import Eval, Site, Task
 from harness.runner import shell
 from harness.runner.process_tree import worker_environment
+from harness.settings.models import EndpointSettings, RetryPolicy
 from tests.hostile.canaries.world import World, world
 
 SECRET = "Zx7Qw0Lm3Rt9Kp5V"
@@ -385,14 +386,16 @@ async def test_only_what_is_configured_is_sent_to_an_endpoint(
         monkeypatch.setenv(name, value)
     there.begin([], refusals=0)
     endpoint = Endpoint(
-        base_url=f"http://127.0.0.1:{there.endpoint_port}" + ("" if azure else "/v1"),
-        api_key=key,
-        azure=azure is not None,
-        api_version=None if azure == "v1" else azure,
-        headers={"X-Ours": "ours"},
+        EndpointSettings(
+            base_url=f"http://127.0.0.1:{there.endpoint_port}" + ("" if azure else "/v1"),
+            api_key=key,
+            kind="azure" if azure else "openai",
+            api_version=None if azure == "v1" else azure,
+            headers={"X-Ours": "ours"},
+        )
     )
     chat = EndpointModel(
-        endpoint, ChatSettings(model="m"), retrier=Retrier(RetryPolicy(max_attempts=1, max_total_s=10)), prices={}
+        endpoint, ChatSettings(model="m"), retrier=Retrier(RetryPolicy(max_attempts=1, max_retry_s=10)), prices={}
     )
     async with chat:
         await chat.ask([Message(role="user", content="x")])

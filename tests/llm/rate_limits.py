@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol
 
-from harness.llm.limiter import Clock, Limiter, RateLimits
+from harness.llm.limiter import Clock, Limiter
 from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestResult
 from harness.llm.rate_limit_headers import HeaderAllowance, RateLimitHeaders
+from harness.settings.models import RateLimits
 
 
 class Events:

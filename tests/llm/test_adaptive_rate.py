@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.llm.adaptive_rate import LONGEST_PAUSE_S, AdaptiveRate
-from harness.llm.limiter import RateLimits
+from harness.settings.models import RateLimits
 from tests.llm.rate_limits import Bucket, Rule, Sliding, Window, World
 
 pytestmark = pytest.mark.integration

@@ -11,10 +11,11 @@ import pytest
 from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.circuit_breaker import LONGEST_PAUSE_S, REJECTED, CircuitBreaker, CircuitBreakerModel
-from harness.llm.limiter import Clock, Limiter, RateLimits
+from harness.llm.limiter import Clock, Limiter
 from harness.llm.permits import PermitRequest, RateLimiter, RequestOutcome, RequestResult, Unlimited
 from harness.records import Usage
 from harness.runner.virtual_time import run_virtual
+from harness.settings.models import RateLimits
 from tests.llm.test_limiter import Worker
 
 QUESTION = (Message(role="user", content="What now?"),)
@@ -35,9 +36,10 @@ class World:
         self.asked: list[float] = []
         self.said: list[tuple[float, str]] = []
         self.limiter = Limiter(
-            RateLimits(max_outage_s=max_outage_s),
+            None,
             Clock(monotonic=now),
             lambda text: self.said.append((now(), text)),
+            max_outage_s=max_outage_s,
         )
 
     def lane(self, turns: RateLimiter | None = None, *, poison: bool = False) -> CircuitBreakerModel:

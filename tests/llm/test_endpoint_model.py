@@ -19,11 +19,12 @@ from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
 from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestResult
 from harness.llm.prices import Price
-from harness.llm.retry import Retrier, RetryNotice, RetryPolicy, Timing
+from harness.llm.retry import Retrier, RetryNotice, Timing
 from harness.loopback_server import serving
 from harness.plugins.demo.model.fault_injection import read_faults
 from harness.plugins.demo.model.model_server import endpoint_app
 from harness.plugins.demo.model.scripts import Script, Scripts, ScriptStep
+from harness.settings.models import EndpointSettings, RetryPolicy
 
 PLANS = Scripts(by_intent={"Go back.": Script(task_id="1", steps=(ScriptStep(do="go_back"),))})
 ASKED = (
@@ -63,7 +64,7 @@ async def scripted(*faults: dict[str, Any], waits: Waits, **settings: Any) -> As
     """A chat on the scripted endpoint, and the endpoint's address."""
     async with serving(endpoint_app(PLANS, read_faults(list(faults)))) as port:
         url = f"http://127.0.0.1:{port}"
-        async with chat(Endpoint(base_url=f"{url}/v1", api_key=KEY), waits, **settings) as model:
+        async with chat(Endpoint(EndpointSettings(base_url=f"{url}/v1", api_key=KEY)), waits, **settings) as model:
             yield model, url
 
 
@@ -74,8 +75,8 @@ async def requests_at(url: str) -> int:
 
 def mocked(handler: Callable[[httpx2.Request], httpx2.Response], **further: Any) -> Endpoint:
     client = httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
-    given: dict[str, Any] = {"base_url": "http://model.test/v1", "http_client": client} | further
-    return Endpoint(**given)
+    given: dict[str, Any] = {"base_url": "http://model.test/v1"} | further
+    return Endpoint(EndpointSettings(**given), http_client=client)
 
 
 def completion(**further: Any) -> httpx2.Response:
@@ -162,7 +163,7 @@ async def test_every_way_of_asking_for_a_wait_is_understood(headers: dict[str, s
     if headers.get("Retry-After") == "in an hour":  # from now, not from when the tests were collected
         headers = {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)}
     answers = [httpx2.Response(429, headers=headers), completion()]
-    retrier = waits.retrier(max_total_s=7200)
+    retrier = waits.retrier(max_retry_s=7200)
     settings = ChatSettings(model="m")
     async with EndpointModel(mocked(lambda _: answers.pop(0)), settings, retrier=retrier, prices={}) as model:
         assert (await model.ask(ASKED)).usage.requests == 2
@@ -181,7 +182,7 @@ async def test_a_connection_that_cannot_be_made_is_tried_again() -> None:
     waits = Waits()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
-        endpoint = Endpoint(base_url=f"http://127.0.0.1:{taken.getsockname()[1]}/v1")
+        endpoint = Endpoint(EndpointSettings(base_url=f"http://127.0.0.1:{taken.getsockname()[1]}/v1"))
         async with chat(endpoint, waits) as model:
             with pytest.raises(ModelUnavailable, match="connection failed"):
                 await model.ask(ASKED)
@@ -354,7 +355,7 @@ async def test_a_refusal_waits_for_its_turn_and_is_no_failed_attempt(closed_s: f
     def handler(_: httpx2.Request) -> httpx2.Response:
         return completion() if len(turns.wants) > 20 else httpx2.Response(429, headers=headers)
 
-    retrier = waits.retrier(max_attempts=2, max_total_s=600.0)
+    retrier = waits.retrier(max_attempts=2, max_retry_s=600.0)
     async with EndpointModel(
         mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, turns=turns
     ) as model:
@@ -379,7 +380,7 @@ async def test_time_spent_waiting_for_turns_is_no_time_spent_retrying() -> None:
         return completion() if len(turns.wants) == 3 else httpx2.Response(503)
 
     timing = Timing(monotonic=lambda: passed[0] + waits.monotonic(), sleep=waits.sleep, chance=lambda: 0.5)
-    retrier = Retrier(RetryPolicy(max_total_s=60.0), timing=timing)
+    retrier = Retrier(RetryPolicy(max_retry_s=60.0), timing=timing)
     async with EndpointModel(
         mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, turns=turns
     ) as model:
@@ -401,7 +402,7 @@ async def test_azure_is_reached_by_its_v1_api_or_by_a_dated_version(version: str
         assert KEY in str(dict(request.headers))
         return completion()
 
-    endpoint = mocked(handler, base_url="https://me.openai.azure.com/", api_key=KEY, azure=True, api_version=version)
+    endpoint = mocked(handler, base_url="https://me.openai.azure.com/", api_key=KEY, kind="azure", api_version=version)
     async with chat(endpoint, Waits(), model="gpt") as model:
         await model.ask(ASKED)
     assert seen == [address]
@@ -409,13 +410,13 @@ async def test_azure_is_reached_by_its_v1_api_or_by_a_dated_version(version: str
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"base_url": "localhost:8000"}, {"base_url": None, "azure": True}, {"api_key": "clé"}, {"api_key": "a\nb"}],
+    [{"base_url": "localhost:8000"}, {"base_url": None, "kind": "azure"}, {"api_key": "clé"}, {"api_key": "a\nb"}],
 )
 def test_a_wrong_endpoint_is_one_sentence(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=r"llm\."):
-        Endpoint(**wrong)
+        Endpoint(EndpointSettings(**wrong))
 
 
 def test_the_address_in_messages_has_no_credentials() -> None:
-    assert Endpoint(base_url="https://me:pw@host/v1/?k=1").label == "https://host/v1"
-    assert Endpoint().label == "https://api.openai.com/v1"
+    assert Endpoint(EndpointSettings(base_url="https://me:pw@host/v1/?k=1")).label == "https://host/v1"
+    assert Endpoint(EndpointSettings()).label == "https://api.openai.com/v1"

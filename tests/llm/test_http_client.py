@@ -15,6 +15,7 @@ from harness.api import Message
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.endpoint import Endpoint
 from harness.llm.http_client import bounded_client
+from harness.settings.models import EndpointSettings
 from tests.llm.test_endpoint_model import Waits, chat, scripted
 
 ASKED = (Message(role="user", content="What now?"),)
@@ -68,7 +69,9 @@ async def serving(answer: Callable[[int], bytes]) -> AsyncIterator[Server]:
 
 
 def model_at(server: Server, most_bytes: int = MB) -> Any:
-    endpoint = Endpoint(base_url=f"http://127.0.0.1:{server.port}/v1", http_client=bounded_client(most_bytes))
+    endpoint = Endpoint(
+        EndpointSettings(base_url=f"http://127.0.0.1:{server.port}/v1"), http_client=bounded_client(most_bytes)
+    )
     return chat(endpoint, Waits(), timeout_s=30.0)
 
 
@@ -147,6 +150,6 @@ async def test_json_as_deep_as_the_stack_is_malformed_and_no_crash() -> None:
 
 async def test_a_client_of_its_own_is_bounded_too() -> None:
     async with scripted(waits=Waits()) as (_, url):
-        client = Endpoint(base_url=f"{url}/v1").connect()
+        client = Endpoint(EndpointSettings(base_url=f"{url}/v1")).connect()
         assert not client._client.follow_redirects
         await client.close()

@@ -11,10 +11,11 @@ from harness.errors import ConfigError, ModelRejected, ModelUnavailable, Request
 from harness.llm.circuit_breaker import CircuitBreakerModel
 from harness.llm.endpoint import Endpoint
 from harness.llm.http_client import bounded_client
-from harness.llm.limiter import Clock, Limiter, RateLimits
+from harness.llm.limiter import Clock, Limiter
 from harness.llm.permits import RateLimiter
 from harness.llm.prices import Price
 from harness.records import ComputerTool, Message, Reply, Tool
+from harness.settings.models import EndpointSettings
 from tests.llm.test_endpoint_model import ASKED, KEY, Waits, chat, mocked, requests_at, scripted
 
 APIS = ["chat", "responses", "messages"]
@@ -99,7 +100,7 @@ async def test_malformed_answers_are_sentences(api: str, body: bytes) -> None:
 @each_api
 async def test_a_huge_answer_is_refused(api: str) -> None:
     async with scripted(waits=Waits()) as (_, url):
-        endpoint = Endpoint(base_url=f"{url}/v1", http_client=bounded_client(100))
+        endpoint = Endpoint(EndpointSettings(base_url=f"{url}/v1"), http_client=bounded_client(100))
         async with chat(endpoint, Waits(), api=api) as model:
             with pytest.raises(RequestRefused, match=r"llm\.max_answer_mb"):
                 await model.ask(ASKED)
@@ -139,7 +140,7 @@ class Breaker:
     def __init__(self, waits: Waits) -> None:
         self.said: list[str] = []
         self.limiter: RateLimiter = Limiter(
-            RateLimits(max_outage_s=3600.0), Clock(monotonic=waits.monotonic), self.said.append
+            None, Clock(monotonic=waits.monotonic), self.said.append, max_outage_s=3600.0
         )
 
 

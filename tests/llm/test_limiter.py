@@ -1,12 +1,13 @@
 """Turns are granted in order, given back whatever happens, and shared by workers that may die."""
 
 import asyncio
+import math
 from typing import Any
 
 import pytest
 
 from harness.codec import build, dumps, loads
-from harness.llm.limiter import Limiter, RateLimits
+from harness.llm.limiter import Limiter
 from harness.llm.permits import (
     AcquirePermit,
     Permit,
@@ -19,6 +20,7 @@ from harness.llm.permits import (
     RequestResult,
 )
 from harness.llm.rate_limit_headers import HeaderAllowance, HeaderBudget, RateLimitHeaders
+from harness.settings.models import RateLimits
 from tests.llm.rate_limits import Bucket, Events, World
 
 ANSWERED = RequestResult(outcome=RequestOutcome.answered)
@@ -27,10 +29,10 @@ ANSWERED = RequestResult(outcome=RequestOutcome.answered)
 class Office:
     """A limiter under a clock of its own, and what it granted to whom, when."""
 
-    def __init__(self, **limits: Any) -> None:
+    def __init__(self, *, longest_wait_s: float = math.inf, **limits: Any) -> None:
         self.events = Events()
         self.said: list[str] = []
-        self.limiter = Limiter(RateLimits(**limits), self.events.clock, self.said.append)
+        self.limiter = Limiter(RateLimits(**limits), self.events.clock, self.said.append, longest_wait_s=longest_wait_s)
         self.granted: list[tuple[str, float]] = []
         self.turns: dict[str, Permit] = {}
 

@@ -16,6 +16,8 @@ from harness.llm.endpoint_model import EndpointModel
 from harness.llm.prices import Price
 from harness.records import Refused
 from harness.runs.format import cost
+from harness.settings.agents import ToolsSettings
+from harness.settings.models import EndpointSettings
 from harness.testing import a_task
 from tests.agents.test_tools_agent import SET, Play, check_answered
 from tests.llm.test_endpoint_model import Waits, chat
@@ -30,7 +32,7 @@ EVENTS = "text/event-stream"
 
 def model_at(url: str, **settings: Any) -> EndpointModel:
     prices = {"m": Price(prompt_per_mtok=1e6, completion_per_mtok=1e6)}
-    return chat(Endpoint(base_url=url), Waits(), prices=prices, **({"model": "m"} | settings))
+    return chat(Endpoint(EndpointSettings(base_url=url)), Waits(), prices=prices, **({"model": "m"} | settings))
 
 
 async def answered(body: Any, *, content_type: str = "application/json", **settings: Any) -> Reply:
@@ -45,9 +47,7 @@ async def played(*answers: Said, **settings: Any) -> tuple[list[Action], list[Se
     waiting = list(answers)
     with stub_endpoint(lambda _: waiting.pop(0)) as endpoint:
         async with model_at(endpoint.url, **settings) as model:
-            talk = Conversation(
-                system="S", action_set=SET, history=30, history_tokens=10**6, max_observation_tokens=4000
-            )
+            talk = Conversation(settings=ToolsSettings(system="S", history=30, history_tokens=10**6), action_set=SET)
             play = Play(ToolsAgent(model=model, conversation=talk, box=ToolBox(SET.actions), action_set=SET))
             made = []
             while waiting:
@@ -198,9 +198,7 @@ async def test_of_parallel_calls_the_second_is_refused_and_the_third_is_not_made
     waiting = [first, STOP]
     with stub_endpoint(lambda _: waiting.pop(0)) as endpoint:
         async with model_at(endpoint.url) as model:
-            talk = Conversation(
-                system="S", action_set=SET, history=30, history_tokens=10**6, max_observation_tokens=4000
-            )
+            talk = Conversation(settings=ToolsSettings(system="S", history=30, history_tokens=10**6), action_set=SET)
             play = Play(ToolsAgent(model=model, conversation=talk, box=ToolBox(SET.actions), action_set=SET))
             await play.step()
             await play.step(outcome=Refused(why="covered"))

@@ -17,6 +17,7 @@ from harness.llm.passthrough import ForeignRequest, NotARequest, Passthrough
 from harness.llm.permits import RateLimiter, Unlimited
 from harness.llm.prices import Price
 from harness.loopback_server import serving
+from harness.settings.models import EndpointSettings
 from tests.llm.test_endpoint_model import KEY, Waits
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
@@ -92,7 +93,7 @@ class Server:
 
 
 def passthrough_at(port: int, *, model: str | None = None, limiter: RateLimiter | None = None) -> Passthrough:
-    endpoint = Endpoint(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY)
+    endpoint = Endpoint(EndpointSettings(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY))
     settings = ChatSettings(model="other", timeout_s=5.0)
     turns, retrier = limiter or Unlimited(), Waits().retrier(max_attempts=3)
     exchanger = Exchanger(endpoint, settings, retrier=retrier, prices={"m": PRICE}, turns=turns)

@@ -18,7 +18,7 @@ from harness.llm.endpoint_model import EndpointModel
 from harness.llm.recorded_answer import calls_of, tools_of
 from harness.llm.request_frame import body_of
 from harness.loopback_server import serving
-from harness.settings.models import LlmSettings
+from harness.settings.models import EndpointSettings, LlmSettings
 from tests.llm.test_endpoint_model import ASKED, KEY, Waits
 
 
@@ -81,7 +81,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def asking(station: Station, waits: Waits, **settings: Any) -> AsyncIterator[EndpointModel]:
     async with serving(station) as port:
-        endpoint = Endpoint(base_url=f"http://127.0.0.1:{port}/v2", api_key=KEY)
+        endpoint = Endpoint(EndpointSettings(base_url=f"http://127.0.0.1:{port}/v2", api_key=KEY))
         asked = ChatSettings(model="m", api="telegraph", timeout_s=5.0, **settings)
         async with EndpointModel(endpoint, asked, retrier=waits.retrier(), prices={}) as model:
             yield model

@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from harness.choices import Dialect
 from harness.journal.index import EpisodeResult, Score, result_of
 from harness.records import CloseReason, Episode, Eval, Opened, Status, Task
 from harness.runner.pending import PendingPolicy, is_finished, pending_jobs, wants_retry
+from harness.settings.run import RunSettings
 
 TASK = Task(task_id="7", sites=("shop",), intent="Buy tea", start_urls=("about:blank",), eval=Eval(eval_types=()))
 OPENED = Opened(attempt=1, trial=0, task=TASK, task_digest="t", config_digest="c", seed=0, at=0.0)
-POLICY = PendingPolicy(dialect="corrected", max_attempts=3)
+POLICY = PendingPolicy(scoring=Dialect.corrected)
 
 
 def outcome(*, score: Score | None = None, failures: int = 0) -> EpisodeResult:
@@ -60,5 +62,5 @@ def test_only_the_ended_tasks_that_were_asked_for_are_opened_again(retry: str | 
         "error": outcome(score=UNJUDGED),
         "lost": outcome(failures=3),
     }
-    policy = replace(POLICY, retry=retry)
+    policy = replace(POLICY, run=RunSettings(retry=retry))
     assert [name for name, became in ended.items() if wants_retry(became, policy)] == reopened

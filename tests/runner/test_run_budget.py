@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from harness.actions import Stop
-from harness.config import RunConfig
 from harness.evaluation.builder import build_run_budget
 from harness.journal.store import RunFolder
 from harness.protocols import ProgressEvent
 from harness.records import Record, Usage
 from harness.runner.run_budget import RunBudget
 from harness.runner.shutdown import ShutdownSignal
+from harness.settings.run import RunSettings
 from tests.journal.episodes import acted, closed, decided, failed, opened, resumed, scored, task, whole_episode
 
 ONE_STEP = (opened(), acted(0), decided(1), acted(1))
@@ -37,7 +37,7 @@ class Start:
         self.run = run
         self.said: list[str] = []
         self.stopping = ShutdownSignal(self.said.append)
-        settings = RunConfig(**limits)  # type: ignore[arg-type]
+        settings = RunSettings(**limits)  # type: ignore[arg-type]
         self.budget: RunBudget = build_run_budget(settings, run, run.scan().outcomes, stopping=self.stopping)
         self.progress = self.budget.watching(Silent())
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.api import WorkerHandle
+from harness.choices import Dialect
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiterServer
 from harness.protocols import Phase, ProgressEvent
@@ -99,7 +100,7 @@ async def test_a_lane_that_waits_for_its_site_is_not_taken_for_one_that_hangs(
         progress=nothing,
         stopping=stopping,
         timeouts=Timeouts(silence_s=60, step_s=STEP_S),
-        losses=WorkerLosses(PendingPolicy(dialect="corrected", max_attempts=3)),
+        losses=WorkerLosses(PendingPolicy(scoring=Dialect.corrected)),
     )
     await run_supervised(supervision, 1)
     assert worker.killed == killed

@@ -15,6 +15,7 @@ import pytest
 
 from harness.actions import Stop
 from harness.api import WorkerHandle
+from harness.choices import Dialect
 from harness.errors import UsageError
 from harness.journal.log import read
 from harness.journal.store import RunFolder
@@ -166,7 +167,7 @@ class Scene:
             progress=self,
             stopping=ShutdownSignal(),
             timeouts=Timeouts(silence_s=60, step_s=60),
-            losses=WorkerLosses(PendingPolicy(dialect="corrected", max_attempts=ATTEMPTS), clock=lambda: 8.0),
+            losses=WorkerLosses(PendingPolicy(scoring=Dialect.corrected), clock=lambda: 8.0),
         )
         async with asyncio.timeout(20):
             await run_supervised(supervision, workers)
@@ -237,7 +238,7 @@ async def test_workers_that_die_before_they_write_anything_are_broken_and_end_th
 
 async def test_a_suspect_is_alone_only_until_it_has_got_further(run: RunFolder) -> None:
     suspect, other = Job(task=task("1")), Job(task=task("2"))
-    losses = WorkerLosses(PendingPolicy(dialect="corrected", max_attempts=ATTEMPTS))
+    losses = WorkerLosses(PendingPolicy(scoring=Dialect.corrected))
     with run.journal("1") as journal:
         for record in (opened(of=suspect.task), acted(0), decided(1)):
             journal.append(record)
@@ -261,7 +262,7 @@ async def test_a_suspect_is_alone_only_until_it_has_got_further(run: RunFolder) 
 
 def test_a_task_that_kills_its_worker_when_limits_have_ended_it_is_given_up_too(run: RunFolder) -> None:
     """Its evidence is gathered without a further decision: that is no progress."""
-    losses = WorkerLosses(PendingPolicy(dialect="corrected", max_attempts=ATTEMPTS), clock=lambda: 8.0)
+    losses = WorkerLosses(PendingPolicy(scoring=Dialect.corrected), clock=lambda: 8.0)
     job = Job(task=task("1"))
     with run.journal("1") as journal:
         for record in (opened(of=job.task), acted(0), decided(1, None), acted(1)):

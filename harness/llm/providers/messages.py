@@ -113,7 +113,7 @@ class _MessagesConnection:
         from harness.llm.copied_request import CopiedRequests
 
         self.errors = SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
-        url = (endpoint.base_url or ANTHROPIC_URL).rstrip("/").removesuffix("/v1")
+        url = (endpoint.settings.base_url or ANTHROPIC_URL).rstrip("/").removesuffix("/v1")
         endpoint = endpoint.with_client()
         with without_variables():
             # No spans: their content would leave this process unredacted.

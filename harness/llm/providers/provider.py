@@ -27,8 +27,8 @@ def connect(provider: ModelProvider, endpoint: Endpoint, settings: ChatSettings)
     """
     if isinstance(provider, SdkProvider):
         return provider.connect(endpoint, settings)
-    url = (endpoint.base_url or provider.default_url or OPENAI_URL).rstrip("/") + provider.path
-    headers = {**({"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}), **endpoint.headers}
+    url = (endpoint.settings.base_url or provider.default_url or OPENAI_URL).rstrip("/") + provider.path
+    headers = {**({"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}), **endpoint.settings.headers}
     return PlainConnection(url, headers, endpoint.with_client().http_client)
 
 

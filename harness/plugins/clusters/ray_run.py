@@ -10,7 +10,7 @@ from harness.runner.scheduler import Scheduler
 
 
 async def play_on_ray(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
-    executor, size = context.settings.executor, None
+    executor, size = context.config.executor, None
     if executor.address is None:
         size = size_of(context, schedule, (machine_capacity(),))  # of a cluster of our own, as large as we ask
     own = number_of_workers(size, schedule) if size else None

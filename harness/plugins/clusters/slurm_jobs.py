@@ -11,7 +11,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -20,6 +20,7 @@ from harness import safe_files
 from harness.codec import CodecError, build, dumps, loads
 from harness.errors import ConfigError
 from harness.journal.disk import Within, write_atomic
+from harness.settings.executor import ExecutorSettings
 
 _KNOWN = "jobs.json"
 _SHARD, _NUMBER, _FOLDER = (
@@ -58,23 +59,10 @@ class _Known:
     number: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlurmJobSpec:
-    """What to ask of the cluster for each job."""
-
-    cluster: str
-    """`slurm`, or `local`: processes of this machine, to try it."""
-    time_min: int
-    mem_gb: float | None = None
-    cpus: int
-    sbatch: Mapping[str, Any] = field(default_factory=dict)
-    """Further options of sbatch, as submitit names them."""
-
-
 class SlurmJobs:
     """The jobs of one run folder, by shard; those of earlier starts included."""
 
-    def __init__(self, folder: Path, order: SlurmJobSpec) -> None:
+    def __init__(self, folder: Path, settings: ExecutorSettings) -> None:
         """
         Raises:
             ConfigError: submitit is not installed, there is no Slurm here, or it knows no such option.
@@ -87,14 +75,15 @@ class SlurmJobs:
         self._own = token_hex(8)
         with safe_files.open_folder(folder / self._own, folder.parent, make=0o777):
             pass
+        options = ({"partition": settings.partition} if settings.partition else {}) | settings.sbatch
         try:
-            self._executor = submitit.AutoExecutor(folder=folder / self._own, cluster=order.cluster)
+            self._executor = submitit.AutoExecutor(folder=folder / self._own, cluster=settings.cluster)
             self._executor.update_parameters(
                 name="cairn",
-                timeout_min=order.time_min,
-                mem_gb=order.mem_gb,
-                cpus_per_task=order.cpus,
-                **{f"slurm_{name}": value for name, value in order.sbatch.items()},
+                timeout_min=settings.time_min,
+                mem_gb=settings.mem_gb,
+                cpus_per_task=max(1, round(settings.cpus)),
+                **{f"slurm_{name}": value for name, value in options.items()},
             )
         except (RuntimeError, NameError, AssertionError, ValueError) as error:
             raise ConfigError(
@@ -102,7 +91,7 @@ class SlurmJobs:
                 " executor.cluster=local"
             ) from error
         self.by_shard: dict[int, Any] = {}
-        if order.cluster == "slurm":  # jobs on this machine do not outlive their start
+        if settings.cluster == "slurm":  # jobs on this machine do not outlive their start
             self.by_shard = {
                 shard: submitit.SlurmJob(folder=folder / known.folder, job_id=known.number)
                 for shard, known in self._read().items()

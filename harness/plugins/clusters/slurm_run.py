@@ -12,13 +12,14 @@ from pathlib import Path
 
 from harness import safe_files
 from harness.codec import CodecError, build, loads
-from harness.config import HIDDEN, ExecutorConfig
+from harness.config import HIDDEN
 from harness.errors import ConfigError, ExitCode, JournalError, UsageError
+from harness.evaluation.builder import pending_policy
 from harness.evaluation.retry_request import standing
 from harness.evaluation.run_context import RunContext
 from harness.journal.merge import merge
 from harness.journal.store import journal_name
-from harness.plugins.clusters.slurm_jobs import SlurmJobs, SlurmJobSpec
+from harness.plugins.clusters.slurm_jobs import SlurmJobs
 from harness.protocols import Phase, Progress, ProgressEvent
 from harness.reports.summary import Invocation
 from harness.runner.job import task_digest
@@ -39,14 +40,14 @@ async def play_shards(context: RunContext, _: Scheduler, progress: Progress) -> 
     Raises:
         UsageError: They cannot be submitted, or one says that the person must act.
     """
-    settings = context.settings
-    if settings.shard is not None:
+    config = context.config
+    if config.task.shard is not None:
         raise ConfigError("executor=slurm sets task.shard for each job; set executor.shards instead")
-    jobs = SlurmJobs(context.run.path / "slurm", _order(settings.executor))
+    jobs = SlurmJobs(context.run.path / "slurm", config.executor)
     shards = Shards(context, progress)
     shards.collect()
     shards.submit(jobs)
-    if not settings.executor.wait:
+    if not config.executor.wait:
         context.say(f"{len(jobs.running())} jobs are running; run the same command again to collect their results")
         return Invocation()
     with context.stopping.listening():
@@ -62,22 +63,12 @@ async def play_shards(context: RunContext, _: Scheduler, progress: Progress) -> 
     return shards.done()
 
 
-def _order(executor: ExecutorConfig) -> SlurmJobSpec:
-    return SlurmJobSpec(
-        cluster=executor.cluster,
-        time_min=executor.time_min,
-        mem_gb=executor.mem_gb,
-        cpus=max(1, round(executor.cpus)),
-        sbatch={**({"partition": executor.partition} if executor.partition else {}), **executor.sbatch},
-    )
-
-
 class Shards:
     def __init__(self, context: RunContext, progress: Progress) -> None:
         self._context = context
         self._progress = progress
-        self._count = context.settings.executor.shards
-        self._policy = context.settings.policy
+        self._count = context.config.executor.shards
+        self._policy = pending_policy(context.config)
         self._digests = {task.task_id: task_digest(task) for task in context.tasks}
         self._over: set[tuple[str, int]] | None = None
         self._summaries: dict[int, int] = {}
@@ -112,7 +103,7 @@ class Shards:
     def submit(self, jobs: SlurmJobs) -> None:
         """A job for every shard that has pending tasks and no job."""
         pending: defaultdict[int, set[str]] = defaultdict(set)
-        trials, run = self._context.settings.trials, self._context.run
+        trials, run = self._context.config.trials, self._context.run
         outcomes = self._outcomes()
         policy = standing(self._policy, run.path, self._context.tasks, outcomes, trials=trials)
         for job in pending_jobs(self._context.tasks, trials, outcomes, policy):
@@ -150,7 +141,7 @@ class Shards:
         start.
         """
         run, left = self._context.run, jobs.running()
-        if self._context.settings.executor.cluster == "local":
+        if self._context.config.executor.cluster == "local":
             for folder in (run.path, *_shards(run.path)):
                 kill_orphans(folder)
         elif left:

@@ -18,11 +18,12 @@ from harness.llm.endpoint import Endpoint
 from harness.llm.exchange import Exchanger
 from harness.llm.passthrough import Passthrough
 from harness.llm.permits import Unlimited
-from harness.llm.retry import Retrier, RetryPolicy
+from harness.llm.retry import Retrier
 from harness.loopback_server import serving
 from harness.plugins.process_agent.agent_process import find_program, process_environment
 from harness.plugins.process_agent.process_plan import ProcessPlan
 from harness.plugins.process_agent.session import ProcessAgent
+from harness.settings.models import EndpointSettings, RetryPolicy
 from harness.settings.process_agent import ProcessSettings
 
 MODEL = "scripted"
@@ -81,7 +82,7 @@ async def scripted_process(
     plan = ProcessPlan(settings=settings, command=(program, *command[1:]), model=MODEL)
     actions = tuple(one for one in CairnActionSet().actions if one not in (Mouse, Keyboard))
     async with serving(ScriptedEndpoint(*answers or ("",))) as port:
-        endpoint = Endpoint(base_url=f"http://127.0.0.1:{port}/v1")
+        endpoint = Endpoint(EndpointSettings(base_url=f"http://127.0.0.1:{port}/v1"))
         chat = ChatSettings(model=MODEL, timeout_s=timeout_s)
         exchanger = Exchanger(endpoint, chat, retrier=Retrier(RetryPolicy(max_attempts=1)), prices={})
         passthrough = Passthrough(exchanger, OutageWaiter(Unlimited(), max_outage_s=0.0))

@@ -39,6 +39,7 @@ from harness.plugins.tracking.parquet import TrajectoryFile
 from harness.plugins.tracking.sinks import Reporting
 from harness.plugins.tracking.totals import rolled_up, step_data
 from harness.plugins.tracking.trajectory import RolloutError
+from harness.settings.models import EndpointSettings
 
 logger = logging.getLogger(__name__)
 _TURN_S = 0.002
@@ -178,7 +179,9 @@ class Model:
             if self.inference_base_url is None or self.inference_api_key is None:
                 fix = "await model.register(backend)" if self.trainable else "give inference_base_url and _api_key"
                 raise TrackingError(f"model {self.name!r} has no address or key for an OpenAI client; {fix} first")
-            self._client = Endpoint(base_url=self.inference_base_url, api_key=self.inference_api_key).connect()
+            self._client = Endpoint(
+                EndpointSettings(base_url=self.inference_base_url, api_key=self.inference_api_key)
+            ).connect()
         return self._client
 
     def read_state(self) -> JsonObject | None:

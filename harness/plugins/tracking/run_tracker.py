@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from harness.choices import Dialect
-from harness.config import TrackingConfig, slug
+from harness.config import slug
 from harness.errors import JournalError, UsageError
 from harness.evaluation.builder import build_sinks
 from harness.plugins.tracking.episodes import RunTrajectories
@@ -20,6 +20,7 @@ from harness.plugins.tracking.model import Model
 from harness.plugins.tracking.name_rules import path_part
 from harness.protocols import Phase, Progress, ProgressEvent
 from harness.settings.models import LlmSettings
+from harness.settings.tracking import TrackingSettings
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 class RunTracker:
     """Logs one run; see `harness.evaluation.trackers.RunTracker`."""
 
-    def __init__(self, tracking: TrackingConfig, llm: LlmSettings, dialect: Dialect, folder: Path) -> None:
+    def __init__(self, tracking: TrackingSettings, llm: LlmSettings, dialect: Dialect, folder: Path) -> None:
         """Raises: UsageError: A setting is wrong, or the extra is missing: better now than after hours of a run."""
         pyarrow()
         self._settings, self._step, self._dialect = tracking, llm.step, dialect

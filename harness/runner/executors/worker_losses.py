@@ -111,7 +111,7 @@ class WorkerLosses:
         if episode.closed is None:
             message = f"its worker was lost at step {len(episode.steps) + 1}, while it ran no other task"
             return (Failed(attempt=episode.attempt, boundary="worker", type="WorkerLost", message=message, at=at),)
-        return _unjudged(job, episode, lost=lost, at=at) if lost >= self._policy.max_attempts else ()
+        return _unjudged(job, episode, lost=lost, at=at) if lost >= self._policy.resume.max_attempts else ()
 
     def hear(self, news: ProgressEvent) -> bool:
         """Forget the loss once the job got past the point where its worker died; whether it had been suspected."""

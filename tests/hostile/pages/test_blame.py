@@ -13,6 +13,7 @@ import pytest
 
 from harness.actions import InvalidAction
 from harness.browser.session.chromium import ChromiumPool
+from harness.choices import Dialect
 from harness.errors import BrowserCrashed, BrowserLost, InfraError
 from harness.journal.index import result_of
 from harness.journal.store import RunFolder
@@ -28,7 +29,7 @@ from tests.hostile.pages.wild import QUICK, Wild, a_task, staying
 from tests.runner.test_episode import a_kit
 
 PRICE, WISHLIST = 0, 12
-POLICY = PendingPolicy(dialect="corrected", max_attempts=3)
+POLICY = PendingPolicy(scoring=Dialect.corrected)
 in_a_browser = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
@@ -147,12 +148,12 @@ async def test_a_shared_browsers_end_uses_up_no_attempt_and_the_next_try_is_alon
     assert pool.opened == [False, True, True, True]
     assert [failed.shared for failed in episode.failures] == [True, False, False, False]
     outcome = result_of(episode)
-    assert outcome is not None and outcome.failures == POLICY.max_attempts
+    assert outcome is not None and outcome.failures == POLICY.resume.max_attempts
 
 
 async def test_a_cancellation_nobody_asked_for_is_a_failure_of_its_task(run: RunFolder) -> None:
     episode = await played(run, Dying(lambda _: asyncio.CancelledError()))
-    assert [failed.type for failed in episode.failures] == ["InfraError"] * POLICY.max_attempts
+    assert [failed.type for failed in episode.failures] == ["InfraError"] * POLICY.resume.max_attempts
     assert "was cancelled" in episode.failures[0].message
 
 

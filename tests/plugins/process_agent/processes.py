@@ -20,6 +20,7 @@ from harness.llm.permits import Unlimited
 from harness.loopback_server import serving
 from harness.plugins.process_agent.process_plan import ProcessPlan
 from harness.plugins.process_agent.session import ProcessAgent
+from harness.settings.models import EndpointSettings
 from harness.settings.process_agent import ProcessSettings
 from harness.testing import MemoryJournal, play
 from tests.llm.test_endpoint_model import KEY, Waits
@@ -118,7 +119,7 @@ async def agent_of(
         yield ProcessAgent(plan=made, box=box, passthrough=None, stopping=asyncio.Event().wait)  # type: ignore[arg-type]
         return
     async with serving(model) as port:
-        endpoint = Endpoint(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY)
+        endpoint = Endpoint(EndpointSettings(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY))
         exchanger = Exchanger(endpoint, ChatSettings(model="m", timeout_s=20.0), retrier=Waits().retrier(), prices={})
         passthrough = Passthrough(exchanger, OutageWaiter(Unlimited(), max_outage_s=0.0))
         try:

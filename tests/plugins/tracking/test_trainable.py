@@ -15,7 +15,7 @@ import pytest
 from harness.errors import JournalLocked, TrackingError
 from harness.llm.endpoint import Endpoint
 from harness.llm.fine_tuning_api import FineTuning
-from harness.llm.retry import RetryPolicy
+from harness.llm.retry import Timing
 from harness.loopback_server import serving
 from harness.plugins.demo.model.fine_tuning_server import FineTunes
 from harness.plugins.demo.model.model_server import endpoint_app
@@ -25,6 +25,7 @@ from harness.plugins.tracking.backends.openai import OpenAIBackend
 from harness.plugins.tracking.sft_samples import samples
 from harness.plugins.tracking.trainable import TrainableModel
 from harness.plugins.tracking.trajectory import Trajectory, TrajectoryGroup
+from harness.settings.models import EndpointSettings, RetryPolicy
 from tests.plugins.tracking.rollouts import ASKED, answer, history, rollout, root
 from tests.waiting import until
 
@@ -40,8 +41,12 @@ async def over_http(folder: Path, tunes: FineTunes | None = None) -> AsyncIterat
     tunes = tunes or FineTunes()
     async with serving(endpoint_app(Scripts(by_intent={}), api_key="key", tunes=tunes)) as port:
         url = f"http://127.0.0.1:{port}/v1"
-        policy = RetryPolicy(max_attempts=3, first_wait_s=0.01)
-        client = FineTuning(Endpoint(base_url=url, api_key="key"), policy=policy, poll_s=0.001)
+        client = FineTuning(
+            Endpoint(EndpointSettings(base_url=url, api_key="key")),
+            policy=RetryPolicy(max_attempts=3),
+            timing=Timing(first_wait_s=0.01),
+            poll_s=0.001,
+        )
         backend = OpenAIBackend(base_url=url, api_key="key", client=client)
         try:
             yield tunes, backend
@@ -125,7 +130,7 @@ async def test_options_reach_the_endpoint_as_hyperparameters_and_seed(tmp_path: 
 
     async with serving(listening) as port:
         url = f"http://127.0.0.1:{port}/v1"
-        client = FineTuning(Endpoint(base_url=url), policy=RetryPolicy(first_wait_s=0.01), poll_s=0.001)
+        client = FineTuning(Endpoint(EndpointSettings(base_url=url)), timing=Timing(first_wait_s=0.01), poll_s=0.001)
         backend = OpenAIBackend(base_url=url, client=client)
         model = learner(tmp_path)
         await model.register(backend)
@@ -168,7 +173,7 @@ async def test_a_lost_answer_makes_no_second_job(tmp_path: Path) -> None:
 
     async with serving(losing) as port:
         url = f"http://127.0.0.1:{port}/v1"
-        client = FineTuning(Endpoint(base_url=url), policy=RetryPolicy(first_wait_s=0.01), poll_s=0.001)
+        client = FineTuning(Endpoint(EndpointSettings(base_url=url)), timing=Timing(first_wait_s=0.01), poll_s=0.001)
         backend = OpenAIBackend(base_url=url, client=client)
         model = learner(tmp_path)
         await model.register(backend)

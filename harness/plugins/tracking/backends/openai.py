@@ -16,6 +16,7 @@ from harness.llm.endpoint import NO_KEY, OPENAI_URL, Endpoint
 from harness.llm.fine_tuning_api import FineTuning, FineTuningJob
 from harness.plugins.tracking.sft_samples import write_samples
 from harness.plugins.tracking.trainable import TrainableModel, TrainResult, unknown_options
+from harness.settings.models import EndpointSettings
 
 HYPERPARAMETERS = ("n_epochs", "batch_size", "learning_rate_multiplier")
 
@@ -39,7 +40,7 @@ class OpenAIBackend:
         from_latest: Go on from the latest checkpoint that is still there, instead of the base model each time.
         client: With its own waits and limits; None = the usual ones.
         """
-        endpoint = Endpoint(base_url=base_url, api_key=api_key)
+        endpoint = Endpoint(EndpointSettings(base_url=base_url, api_key=api_key))
         self._base_url = base_url or OPENAI_URL
         self._api_key = api_key or NO_KEY
         self._min_reward = min_reward
