@@ -27,7 +27,6 @@ from harness.codec import dumps
 from harness.evaluation.builder import build_agent
 from harness.journal.log import Journal
 from harness.journal.prompt_store import put_messages
-from harness.journal.redaction import Redactor
 from harness.journal.store import ArtifactStore
 from harness.records import (
     Acted,
@@ -40,6 +39,7 @@ from harness.records import (
     Site,
     ToolCall,
 )
+from harness.secrets.redaction import Redactor
 from harness.settings.browser import BrowserSettings
 from harness.settings.observation import ObservationSettings
 

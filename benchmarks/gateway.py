@@ -23,7 +23,6 @@ from benchmarks.journal_append import SECRETS
 from benchmarks.results import Row, Rows, parser, tell, timed
 from benchmarks.step_overhead import task
 from harness.api import ChatSettings
-from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder
 from harness.llm.circuit_breaker import OutageWaiter
 from harness.llm.endpoint import Endpoint
@@ -38,6 +37,7 @@ from harness.records import EpisodeLimits
 from harness.runner.episode import EpisodeRunner
 from harness.runner.job import Job
 from harness.runner.recorder import EpisodeDeps
+from harness.secrets.redaction import Redactor
 from harness.settings.models import EndpointSettings, RetryPolicy
 from harness.testing import ScriptedPages
 

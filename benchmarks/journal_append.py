@@ -19,8 +19,8 @@ from benchmarks.results import Rows, parser, tell, timed
 from harness.actions import Click, Target
 from harness.codec import plain
 from harness.journal.log import Journal
-from harness.journal.redaction import Redactor
 from harness.records import Acted, Decided, Done, Eval, Observation, Opened, Record, TabRecord, Task, Usage
+from harness.secrets.redaction import Redactor
 
 URL = "http://shop.localhost/catalogue?page=3"
 SECRETS = {

@@ -20,7 +20,6 @@ from harness.evaluation.action_classes import action_set_of
 from harness.evaluators.judge import last_word, lenient
 from harness.evaluators.text_match import clean, includes
 from harness.evaluators.url_match import url_match
-from harness.journal.redaction import Redactor
 from harness.llm.providers.chat import read_completion
 from harness.llm.retry import RetryableError
 from harness.llm.retry_after import retry_after_s
@@ -29,6 +28,7 @@ from harness.plugins.demo.model.prompt_parser import read_request
 from harness.plugins.webarena.render_file import read_render
 from harness.plugins.webarena.results_import import verdicts_in
 from harness.records import Eval, Site, Task
+from harness.secrets.redaction import Redactor
 from harness.tasks.placeholders import expand
 
 SHOP = Site(name="shop", url="http://10.0.0.1:7770", canonical="http://shop.test", login=None)

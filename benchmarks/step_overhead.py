@@ -25,8 +25,8 @@ from harness.browser.driver.chromium_flags import SWITCHES
 from harness.browser.session.chromium import ChromiumPool
 from harness.embedded_server import start_servers
 from harness.journal.log import Journal
-from harness.journal.redaction import Redactor
 from harness.records import Acted, Decided, Done, Episode, Eval, LiveObservation, Opened, Site, Task, Usage
+from harness.secrets.redaction import Redactor
 from harness.settings.browser import BrowserSettings
 
 HOME = "http://shop.localhost/"

@@ -27,9 +27,9 @@ from harness.config.override_errors import sentence
 from harness.config.plugin_packages import choose_plainly, plugin_folders, search_plugins
 from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
 from harness.escape import flat
+from harness.files.disk import foreseen
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
-from harness.journal.disk import foreseen
-from harness.journal.redacting_stream import redact_output, redacted_output, restore_output
+from harness.secrets.redacting_stream import redact_output, redacted_output, restore_output
 
 _SHOWING = frozenset({"--cfg", "-c", "--info", "-i"})
 WRONG = (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError)

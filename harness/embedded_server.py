@@ -18,8 +18,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 
-from harness import safe_files
 from harness.errors import ConfigError, UsageError
+from harness.files import safe_files
 
 KEY_VARIABLE = "CAIRN_SITES_KEY"
 """What the embedded sites want to hear before they are reset; in the environment, as others see a process's

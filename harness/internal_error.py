@@ -65,8 +65,8 @@ def flatten_group(error: BaseException) -> list[BaseException]:
 
 def without_secrets(text: str, arguments: Iterable[str]) -> str:
     """The text without the secrets of environment and command line."""
-    from harness.journal.redaction import Redactor
-    from harness.journal.secret_detection import secrets_in
+    from harness.secrets.redaction import Redactor
+    from harness.secrets.secret_detection import secrets_in
 
     given = (one.lstrip("+").partition("=") for one in arguments)
     said = {name.replace(".", "_"): value.strip("'\"") for name, _, value in given}

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from harness import __version__
 from harness.errors import ConfigError, ExitCode, HarnessError, JournalError
 from harness.escape import flat
+from harness.files.disk import foreseen
 from harness.internal_error import InternalErrorGuard, without_secrets
-from harness.journal.disk import foreseen
 from harness.registry import Registry
 
 if TYPE_CHECKING:  # a protocol, whose records a start without them need not import

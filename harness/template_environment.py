@@ -18,7 +18,7 @@ import jinja2
 from jinja2.bccache import Bucket
 
 from harness.errors import StorageError
-from harness.journal.disk import write_atomic
+from harness.files.disk import write_atomic
 
 _KEPT = "~/.cache/cairn/templates"
 _DIGEST_SIZE = 32

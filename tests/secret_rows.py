@@ -32,7 +32,6 @@ from harness.choices import Durability
 from harness.codec import dumps
 from harness.evaluators.quotation import quoted
 from harness.evaluators.scorer import Scorer
-from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder
 from harness.pictures.png import blank_picture
 from harness.plugins.assistantbench.assistantbench import AnswerScore
@@ -48,6 +47,7 @@ from harness.records import Episode, EpisodeLimits, Eval, HtmlTarget, LiveObserv
 from harness.runner.episode import EpisodeRunner
 from harness.runner.job import Job
 from harness.runner.recorder import EpisodeDeps
+from harness.secrets.redaction import Redactor
 from harness.testing import ScriptedPages
 
 SITE = "http://shop.localhost/"

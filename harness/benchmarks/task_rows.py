@@ -10,9 +10,9 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from harness import safe_files
 from harness.codec import CodecError, loads
 from harness.errors import ConfigError, TaskError, UnsafeFile
+from harness.files import safe_files
 from harness.tasks.parse_eval import is_web_address
 from harness.tasks.validation import Fields
 

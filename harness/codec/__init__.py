@@ -31,6 +31,7 @@ import orjson
 
 from harness.codec.forms import CodecError, JsonObject, Text, UnknownKind, form_of
 from harness.records import Acted, Opened, Record
+from harness.trees import each_text
 
 __all__ = [
     "SCHEMA",
@@ -171,7 +172,7 @@ def decode(
 
 def _revealed(tree: Any, text: Text) -> Any:
     try:
-        return _each_text(tree, text)
+        return each_text(tree, text)
     except RecursionError as exc:
         raise CodecError("nested too deeply") from exc
 
@@ -345,11 +346,3 @@ def _each_integer(tree: Any, change: Callable[[int], Any]) -> Any:
     if isinstance(tree, dict):
         return {key: _each_integer(value, change) for key, value in tree.items()}
     return [_each_integer(value, change) for value in tree] if isinstance(tree, list) else tree
-
-
-def _each_text(tree: Any, text: Text) -> Any:
-    if isinstance(tree, str):
-        return text(tree)
-    if isinstance(tree, dict):
-        return {text(key): _each_text(value, text) for key, value in tree.items()}
-    return [_each_text(value, text) for value in tree] if isinstance(tree, list) else tree

@@ -25,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.journal.disk import translate_os_errors
+    from harness.files.disk import translate_os_errors
     from harness.journal.reply_cache import prune, statistics
     from harness.settings.models import default_cache_folder
 

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 
 from harness.api import Judge
 from harness.evaluation.builder import build_judge, build_rate_limiter
-from harness.journal.redaction import Redactor
+from harness.secrets.redaction import Redactor
 from harness.settings.models import JudgeSettings, LlmSettings
 
 

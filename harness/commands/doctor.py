@@ -27,8 +27,8 @@ def run(options: argparse.Namespace) -> int:
     from harness.cli import configured
     from harness.config.config_tree import build_redactor
     from harness.evaluation.run_context import RunContext
-    from harness.journal.redacting_stream import redact_output, restore_output
     from harness.reports.terminal import Terminal
+    from harness.secrets.redacting_stream import redact_output, restore_output
 
     config = configured(options.overrides, options.config_dir)
     redact_output(build_redactor(config.tree()))

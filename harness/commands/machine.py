@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 
 from harness.config import PROJECT
 from harness.errors import StorageError
-from harness.journal.disk_probe import DiskProbe, probe
+from harness.files.disk_probe import DiskProbe, probe
 
 LEAST_BYTES, FEW_BYTES = 500_000_000, 5_000_000_000
 LEAST_FILES = 10_000

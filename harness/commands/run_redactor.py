@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from harness import safe_files
 from harness.codec import dumps
+from harness.files import safe_files
 from harness.journal.final_state import read_final_state
 from harness.journal.names import journals_in
-from harness.journal.redaction import Redactor
-from harness.journal.secret_detection import readable
+from harness.secrets.redaction import Redactor
+from harness.secrets.secret_detection import readable
 
 
 def run_redactor(folder: Path, secrets: Mapping[str, str]) -> Redactor:

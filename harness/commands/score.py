@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.config import Config
-    from harness.journal.redaction import Redactor
     from harness.records import Scored
     from harness.reports.terminal import Terminal
     from harness.runner.rescore import References, RescoreResult
+    from harness.secrets.redaction import Redactor
 
 HELP = "score a run again from its recorded evidence, without browser or sites; journals do not change"
 EXAMPLE = "harness score results/demo-prompt-scripted --dialect webarena --judge gpt-4o-mini"
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.commands.run_redactor import run_redactor
     from harness.commands.score_verified import score_verified
     from harness.config.config_tree import all_secrets
-    from harness.journal.disk import Within, write_atomic
+    from harness.files.disk import Within, write_atomic
     from harness.reports.terminal import Terminal
     from harness.runner.rescore import references_of
     from harness.runs.baselines import baselines_of_run, sentence

@@ -40,7 +40,7 @@ def score_verified(folder: Path, config: "Config | None", dialect: str | None, c
 
 def _store(folder: Path, found: Any) -> None:
     from harness.codec import dumps
-    from harness.journal.disk import Within, write_atomic
+    from harness.files.disk import Within, write_atomic
     from harness.runs.verified import VERIFIED_NAME, status_of
 
     versions = sorted({verdict.version for _, verdict in found.verdicts})

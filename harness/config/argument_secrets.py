@@ -8,7 +8,7 @@ files themselves; its output is searched for the secrets in them.
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,11 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
 from harness.config import HIDDEN, ConfigSchema
-from harness.config.config_secrets import config_secrets, is_login_field, secret_parts
 from harness.errors import ConfigError
-from harness.journal.redaction import Redactor
-from harness.journal.secret_detection import secrets_in
+from harness.secrets.config_secrets import config_secrets, is_login_field, secret_parts
+from harness.secrets.redaction import Redactor
+from harness.secrets.secret_detection import secrets_in
+from harness.trees import each_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class RedactedArguments:
 
     def put_back(self, config: ConfigSchema) -> ConfigSchema:
         """The configuration with the secrets in it."""
-        return config if not self.secrets else _each_text(config, self._revealed)
+        return config if not self.secrets else each_text(config, self._revealed, keys=False)
 
     def redactor(self, tree: DictConfig | None = None) -> Redactor:
         """For what is said and written before the configuration is known; `tree` as far as it has been composed."""
@@ -142,16 +143,3 @@ def _spelt(override: Override, value: Any) -> str:
 
 def _plain(value: Any) -> str:
     return value.text if isinstance(value, QuotedString) else str(value)
-
-
-def _each_text(value: Any, change: Callable[[str], str]) -> Any:
-    match value:
-        case str():
-            return change(value)
-        case dict():
-            return {key: _each_text(item, change) for key, item in value.items()}
-        case list():
-            return [_each_text(item, change) for item in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: _each_text(getattr(value, one.name), change) for one in fields(value)})
-    return value

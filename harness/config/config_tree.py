@@ -8,9 +8,9 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from harness.config import PROJECT
-from harness.config.config_secrets import config_secrets, redacted_settings
-from harness.journal.redaction import Redactor
-from harness.journal.secret_detection import secrets_in
+from harness.secrets.config_secrets import config_secrets, redacted_settings
+from harness.secrets.redaction import Redactor
+from harness.secrets.secret_detection import secrets_in
 from harness.settings.fields import Tree
 
 _LONGEST_PATH = 4096

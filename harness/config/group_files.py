@@ -18,10 +18,10 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from harness.config import PROJECT, register
-from harness.config.config_secrets import REDACTED, redacted_settings
 from harness.config.override_errors import sentence
 from harness.config.plugin_packages import search_plugins
 from harness.errors import ConfigError
+from harness.secrets.config_secrets import REDACTED, redacted_settings
 from harness.settings.fields import Tree, flat
 
 _GLOBAL = "@package _global_"

@@ -6,14 +6,14 @@ lists. Hydra's own settings are not checked.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from difflib import SequenceMatcher
-from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from harness.errors import ConfigError
+from harness.settings.fields import flat
 
 SAYS_MORE = "--help says more, harness settings lists all settings"
 _NEAR = 0.6
@@ -77,17 +77,9 @@ def _unknown(tree: DictConfig, prefix: str = "") -> Iterator[str]:
         name = f"{prefix}{key!s}"
         node = tree._get_node(key)
         if declared is not None and key not in declared:
-            yield from _leaves(name, OmegaConf.to_container(node) if OmegaConf.is_config(node) else None)
+            yield from flat(name, OmegaConf.to_container(node) if OmegaConf.is_config(node) else None)
         elif isinstance(node, DictConfig) and not (node._is_none() or node._is_missing() or node._is_interpolation()):
             yield from _unknown(node, f"{name}.")
-
-
-def _leaves(name: str, value: Any) -> Iterator[str]:
-    if not isinstance(value, Mapping) or not value:
-        yield name
-        return
-    for key, inner in value.items():
-        yield from _leaves(f"{name}.{key}", inner)
 
 
 def _known(tree: DictConfig, prefix: str = "") -> Iterator[str]:

@@ -20,8 +20,8 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 
 from harness.config.sites_file import choose_files
 from harness.errors import ConfigError
-from harness.journal.secret_detection import is_secret_name
 from harness.registry import installed
+from harness.secrets.secret_detection import is_secret_name
 from harness.settings.fields import Tree, as_plain, flat
 from harness.settings.plugin import first_path
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from harness import safe_files
 from harness.errors import ConfigError
+from harness.files import safe_files
 from harness.settings.fields import Tree
 
 NAME = "config.yaml"

@@ -8,11 +8,11 @@ with a corrected reference of a task: what has ended is scored with it. A task t
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from harness import safe_files
 from harness.api import Artifacts
 from harness.codec import CodecError, dumps, loads, plain
 from harness.errors import JournalError, ResumeMismatch, TaskError
-from harness.journal.disk import translate_os_errors
+from harness.files import safe_files
+from harness.files.disk import translate_os_errors
 from harness.journal.final_state import read_final_state
 from harness.journal.index import EpisodeResult
 from harness.journal.store import RunFolder

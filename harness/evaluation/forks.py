@@ -13,11 +13,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness import safe_files
-from harness.codec import CodecError, JsonObject, dumps, loads
+from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError, HarnessError, JournalLocked
 from harness.evaluation.config_drift import changed_settings, keep_settings, settings_of
-from harness.journal.disk import hold
+from harness.files import safe_files
+from harness.files.disk import hold
+from harness.files.side_file import SideFile
 from harness.journal.index import scan
 from harness.journal.inheritance import Inheritance, inherit, write_inheritance
 from harness.journal.lock import holder_named_in
@@ -167,11 +168,7 @@ def _held(point: ForkPoint) -> Iterator[None]:
 
 
 def _recorded(folder: Path) -> JsonObject | None:
-    try:
-        found = loads(safe_files.read_if_there(folder / FORK_NAME) or b"null")
-    except CodecError:
-        return None
-    return found if isinstance(found, dict) else None
+    return SideFile[JsonObject](FORK_NAME, dict).find(folder)
 
 
 def _check_folder(run: RunFolder, point: ForkPoint, known: JsonObject | None) -> None:

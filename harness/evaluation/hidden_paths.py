@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
-from typing import Any
 
 from harness.settings.fields import as_plain
 from harness.settings.run import RunSettings
 from harness.settings.task import TaskSettings
 from harness.settings.tracking import TrackingSettings
+from harness.trees import leaves
 
 
 def hidden_paths(
@@ -28,7 +28,8 @@ def hidden_paths(
     root = Path(run.root).expanduser().absolute()
     yield from (root, root / run.id, Path(__file__).resolve().parents[1])
     yield Path(tracking.base_path).expanduser().absolute()
-    for text in (*_texts(as_plain(task)), *caches):
+    texts = (value for _, value in leaves(as_plain(task)) if isinstance(value, str))
+    for text in (*texts, *caches):
         with suppress(OSError, ValueError):
             path = Path(text or "").expanduser().absolute()
             if text and ("/" in text or path.suffix) and path.exists():
@@ -36,16 +37,3 @@ def hidden_paths(
                 if path.is_file():
                     yield path.parent
                     yield from path.parent.glob(f"{escape(path.stem)}.*")
-
-
-def _texts(tree: Any) -> Iterator[str]:
-    """The texts in a tree of settings."""
-    match tree:
-        case str():
-            yield tree
-        case dict():
-            for value in tree.values():
-                yield from _texts(value)
-        case list():
-            for value in tree:
-                yield from _texts(value)

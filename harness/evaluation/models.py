@@ -16,7 +16,6 @@ from harness.config import PROJECT
 from harness.errors import ConfigError
 from harness.evaluation.plugin_factory import make_plugin
 from harness.evaluation.reply_caches import address_of
-from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.journal.reply_cache import ReplyCache
 from harness.llm import providers
 from harness.llm.cached_model import CachedModel
@@ -31,6 +30,7 @@ from harness.llm.prices import Price, read_prices
 from harness.llm.retry import Retrier, RetryNotice, Timing
 from harness.runner.shutdown import ShutdownSignal
 from harness.runner.working_time import working_s
+from harness.secrets.redaction import NO_SECRETS, Redactor
 from harness.settings.fields import Tree
 from harness.settings.models import CacheSettings, JudgeSettings, LlmSettings, ModelSettings
 

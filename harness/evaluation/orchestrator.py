@@ -28,7 +28,6 @@ from harness.evaluation.forks import begin_fork, check_fork
 from harness.evaluation.models import check_keys
 from harness.evaluation.preflight import check_before, tasks_on_sites, what_is_missing
 from harness.evaluation.provenance import describe, environment
-from harness.evaluation.redacting_progress import RedactingProgress
 from harness.evaluation.reply_caches import check_reply_caches
 from harness.evaluation.reset_hooks import unresettable
 from harness.evaluation.run_context import RunContext
@@ -37,8 +36,6 @@ from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import RunTracker, open_tracker
 from harness.evaluation.version_drift import PLANS, VERSIONS, check_version_drift, versions
 from harness.journal.index import Scan, scan
-from harness.journal.redacting_stream import redact_output
-from harness.journal.redaction import Redactor, redact_logs
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.reports.basis import basis
@@ -62,6 +59,9 @@ from harness.runs.notes import UNCONFINED
 from harness.runs.outcome import is_judgeable
 from harness.runs.results import Result, not_begun, result_of
 from harness.runs.run import Run
+from harness.secrets.redacting_progress import RedactingProgress
+from harness.secrets.redacting_stream import redact_output
+from harness.secrets.redaction import Redactor, redact_logs
 
 _NOT_CACHED = (
     "llm.cache does not apply to agent=process: the agent's requests are passed on and not kept; a judge's are"

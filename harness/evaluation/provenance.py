@@ -14,12 +14,13 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from harness import __version__, safe_files
+from harness import __version__
 from harness.browser.driver.child_environment import browser_environment
 from harness.browser.driver.executable import find
 from harness.codec import CodecError, dumps, loads
 from harness.config.config_tree import saved
 from harness.errors import ConfigError
+from harness.files.side_file import SideFile
 from harness.journal.store import RunFolder
 from harness.runs.about import RunInfo
 from harness.settings.browser import BrowserSettings
@@ -119,12 +120,7 @@ def _browser(settings: BrowserSettings) -> Tree | None:
 
 def _earlier(path: Path, now: Tree) -> list[Tree]:
     """The environments of earlier invocations that differ from this one."""
-    try:
-        before = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
-    except (OSError, CodecError):
-        return []
-    if not isinstance(before, dict):
-        return []
+    before = SideFile[Tree](path.name, dict).find(path.parent) or {}
     kept = before.get("earlier")
     last = {name: before[name] for name in ENVIRONMENT if name in before}
     found = [*(kept if isinstance(kept, list) else ()), last]

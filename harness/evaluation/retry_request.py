@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness import safe_files
-from harness.codec import CodecError, build, dumps, loads
-from harness.errors import JournalError
-from harness.journal.disk import translate_os_errors
+from harness.codec import dumps
+from harness.files.disk import translate_os_errors
+from harness.files.side_file import SideFile
 from harness.journal.index import EpisodeResult
 from harness.journal.store import RunFolder
 from harness.records import Task
@@ -80,17 +79,11 @@ def settle(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outcome
 
 def _read(path: Path, retry: str) -> Asked:
     """The recorded request with that value of `run.retry`; one with another value does not count."""
-    with translate_os_errors(path, "read"):
-        data = safe_files.read_if_there(path)
-    if data is None:
+    fix = f"restore it, or delete it: run.retry={retry} then retries everything again"
+    kept = SideFile(path.name, _Asked, fix).read(path.parent)
+    if kept is None or kept.retry != retry:
         return {}
-    try:
-        kept = build(_Asked, loads(data))
-    except CodecError as exc:
-        raise JournalError(
-            f"{path} is damaged; restore it, or delete it: run.retry={retry} then retries everything again"
-        ) from exc
-    return {(task_id, trial): attempt for task_id, trial, attempt in kept.asked} if kept.retry == retry else {}
+    return {(task_id, trial): attempt for task_id, trial, attempt in kept.asked}
 
 
 def _write(run: RunFolder, retry: str, asked: Mapping[tuple[str, int], int]) -> None:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from harness import safe_files
 from harness.codec import dumps
 from harness.config import Config
-from harness.config.config_secrets import redacted_settings, task_secrets
 from harness.config.config_tree import all_secrets
 from harness.errors import UnsafeFile
-from harness.journal.redaction import MIN_LENGTH, Redactor
-from harness.journal.secret_detection import readable, without_passwords
+from harness.files import safe_files
 from harness.records import Task
+from harness.secrets.config_secrets import redacted_settings, task_secrets
+from harness.secrets.redaction import MIN_LENGTH, Redactor
+from harness.secrets.secret_detection import readable, without_passwords
 
 SHORT = 8
 """Fewer characters are likely to be found by chance."""

@@ -20,13 +20,13 @@ from typing import Any, get_args
 
 import yaml
 
-from harness import safe_files
 from harness.browser.visit_policy import POLICIES
 from harness.codec import JsonObject
 from harness.config import Config
 from harness.config.config_validation import range_of
 from harness.config.site_settings import DEMO_SERVER, RESERVED, read_sites
 from harness.errors import ConfigError, UnsafeFile
+from harness.files import safe_files
 from harness.settings.fields import Tree, as_plain, declared
 from harness.settings.limits import EpisodeLimits
 

@@ -13,15 +13,17 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from harness import __version__, safe_files
+from harness import __version__
 from harness.choices import Durability
-from harness.codec import CodecError, build, dumps, loads
-from harness.config.config_secrets import redacted_settings
+from harness.codec import dumps
 from harness.config.config_tree import build_redactor
+from harness.files import safe_files
+from harness.files.side_file import SideFile
 from harness.journal.names import JOURNAL_SUFFIX
 from harness.journal.store import RunFolder
 from harness.reports.github import reads_annotations, wants_summary
 from harness.reports.summary import Invocation, Summary
+from harness.secrets.config_secrets import redacted_settings
 from harness.settings.fields import Tree
 
 NAME = ".concluded.json"
@@ -75,11 +77,11 @@ def load_summary(folder: Path, *, settings: Tree, begun: float | None = None) ->
     durability = Durability(settings["journal"]["durability"])
     with RunFolder.open(folder, durability=durability, redactor=build_redactor(settings)) as run:
         try:
-            kept = build(CachedSummary, loads(safe_files.read(folder / NAME, most=safe_files.MAX_SIDE_FILE_BYTES)))
+            kept = SideFile(NAME, CachedSummary).find(folder)
             head, grounds = _head(folder), _grounds(settings, folder)
-        except (OSError, CodecError):
+        except OSError:
             return None
-        if (kept.written, kept.grounds) != (sha256(head).hexdigest(), grounds):
+        if kept is None or (kept.written, kept.grounds) != (sha256(head).hexdigest(), grounds):
             return None
         now = Invocation(wall_s=round(time.monotonic() - begun, 3))
         run.write("summary.json", head + dumps(now) + b"}\n")

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from harness import safe_files
 from harness.api import Benchmark
 from harness.browser.network import http
 from harness.browser.network.addresses import Addresses, host_of
@@ -21,6 +20,7 @@ from harness.evaluation.builder import build_benchmark
 from harness.evaluation.embedded import EmbeddedServers
 from harness.evaluation.plugin_factory import PLUGIN_ERRORS
 from harness.evaluation.run_context import RunContext
+from harness.files import safe_files
 from harness.journal.log import read
 from harness.pictures.task_picture import sendable
 from harness.records import Site, Task

@@ -7,12 +7,13 @@ Why: docs/decisions/resume.md#another-version-is-drift-another-revision-is-only-
 
 from collections.abc import Callable, Iterable, Mapping
 
-from harness.codec import CodecError, digest, loads
+from harness.codec import CodecError, digest
 from harness.config.site_settings import SitesSettings
 from harness.errors import ResumeMismatch, StorageError
 from harness.evaluation.config_drift import accepted_before, record_drift
 from harness.journal.store import RunFolder
 from harness.records import Task
+from harness.runs.about import DESCRIPTION
 from harness.settings.fields import Tree
 
 VERSIONS = "versions"
@@ -76,8 +77,7 @@ def check_version_drift(
 def _recorded(run: RunFolder) -> dict[str, str]:
     """The versions in `run.json`; what cannot be read is unknown."""
     try:
-        kept = loads(run.read("run.json") or b"")
+        found = DESCRIPTION.built(run.read(DESCRIPTION.name) or b"").get(VERSIONS)
     except (StorageError, CodecError):
         return {}
-    found = kept.get(VERSIONS) if isinstance(kept, dict) else None
     return {name: value for name, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}

@@ -26,8 +26,6 @@ from harness.evaluation.embedded import EmbeddedServers, check_reach
 from harness.evaluation.run_context import WorkerContext
 from harness.evaluation.worker_pool import WorkerPool, build_workers
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
-from harness.journal.redacting_stream import redact_output
-from harness.journal.redaction import RedactingFormatter, Redactor
 from harness.journal.store import RunFolder, lock_token
 from harness.llm.permits import OutageNoted, PermitGranted, RejectionNoted, RemoteRateLimiter
 from harness.protocols import ProgressEvent
@@ -53,6 +51,8 @@ from harness.runner.job import Job
 from harness.runner.process_tree import kill_children
 from harness.runner.shutdown import ShutdownSignal
 from harness.runner.working_time import run_in_working_time, working_s
+from harness.secrets.redacting_stream import redact_output
+from harness.secrets.redaction import RedactingFormatter, Redactor
 
 BEAT_S = 1.0
 _speaking = Lock()

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import safe_files
-from harness.journal.disk import translate_os_errors
+from harness.files import safe_files
+from harness.files.disk import translate_os_errors
 from harness.journal.index import INDEX_NAME
 from harness.journal.names import journals_in
 from harness.journal.store import stored

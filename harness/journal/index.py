@@ -13,16 +13,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import safe_files
 from harness.actions.truncate import cut
 from harness.codec import CodecError, build, dumps, loads, seal, unseal
 from harness.errors import ActionInDoubt, EnvironmentDiverged, JournalError, UnsafeFile
+from harness.files import safe_files
 from harness.journal.log import read
 from harness.journal.names import check_name, journals_in, name_of
 from harness.journal.record_limits import MAX_DURATION_MS, invalid_total
-from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.records import CloseReason, Episode, Failed, Fork, Scored, Status, Usage, reopened_pages
 from harness.records.optional import optional
+from harness.secrets.redaction import NO_SECRETS, Redactor
 
 INDEX_NAME = ".index.jsonl"
 _LONGEST_SUM_MS = MAX_DURATION_MS * 1e6

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from harness import safe_files
 from harness.codec import decode, encode, seal, unseal
 from harness.errors import ConfigError
-from harness.journal.disk import Within, translate_os_errors, write_atomic
+from harness.files import safe_files
+from harness.files.disk import Within, translate_os_errors, write_atomic
 from harness.journal.fold import late_of
 from harness.journal.log import read
 from harness.journal.merge import copy_named
-from harness.journal.redaction import Redactor
 from harness.records import (
     Acted,
     Closed,
@@ -31,6 +30,7 @@ from harness.records import (
     Resumed,
     Scored,
 )
+from harness.secrets.redaction import Redactor
 
 _DIGEST = re.compile(rb"[0-9a-f]{64}")
 

@@ -13,11 +13,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from harness import safe_files
-from harness.codec import CodecError, dumps, loads
+from harness.codec import JsonObject, dumps
 from harness.errors import JournalError, JournalLocked
-from harness.journal.disk import hold, translate_os_errors
-from harness.journal.redaction import Redactor
+from harness.files import safe_files
+from harness.files.disk import hold, translate_os_errors
+from harness.files.side_file import SideFile
+from harness.secrets.redaction import Redactor
 
 _MOST = 1 << 20
 
@@ -25,9 +26,9 @@ _MOST = 1 << 20
 def holder_named_in(path: Path) -> str:
     """Who last wrote their name into a lock file, for a message."""
     try:
-        named = loads(safe_files.read(path, most=_MOST))
+        named = SideFile[JsonObject](path.name, dict, most=_MOST).find(path.parent) or {}
         return "process {pid} on {host} ({command}, since {since})".format(**named)
-    except (OSError, JournalError, CodecError, KeyError, TypeError, RecursionError):
+    except (JournalError, KeyError):
         return "another process"
 
 

@@ -18,16 +18,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from harness import safe_files
 from harness.choices import Durability
 from harness.codec import CodecError, NewerSchema, Text, UnknownKind, decode, encode, seal, unseal
 from harness.errors import JournalCorrupt, JournalError, JournalLocked
-from harness.journal.disk import hold, storage_error, sync_folder, translate_os_errors, write_whole
+from harness.files import safe_files
+from harness.files.disk import hold, storage_error, sync_folder, translate_os_errors, write_whole
 from harness.journal.fold import check, fold
 from harness.journal.lock import holder_named_in
 from harness.journal.record_limits import invalid_record, invalid_totals
-from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.records import Closed, Episode, Failed, Judged, Record, Scored
+from harness.secrets.redaction import NO_SECRETS, Redactor
 
 LOCK_NAME = ".lock"
 """Lock file of a run folder; its content names the holder."""

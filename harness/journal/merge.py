@@ -10,9 +10,9 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from harness import safe_files
 from harness.errors import JournalError, UnsafeFile
-from harness.journal.disk import Within, translate_os_errors, write_atomic
+from harness.files import safe_files
+from harness.files.disk import Within, translate_os_errors, write_atomic
 from harness.journal.names import journals_in
 from harness.journal.store import stored
 

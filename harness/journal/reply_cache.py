@@ -23,12 +23,12 @@ from hashlib import sha256
 from pathlib import Path
 from stat import S_IMODE, S_ISREG, S_IWOTH
 
-from harness import safe_files
 from harness.codec import CodecError, dumps, loads
 from harness.errors import ConfigError, HarnessError
-from harness.journal.disk import Within, hold, write_atomic
-from harness.journal.redaction import NO_SECRETS, Redactor
+from harness.files import safe_files
+from harness.files.disk import Within, hold, write_atomic
 from harness.protocols import StoredReply
+from harness.secrets.redaction import NO_SECRETS, Redactor
 
 FORMAT = 1
 LOCK_WAIT_S = 10.0

@@ -13,9 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from harness import safe_files
 from harness.codec import CodecError, build, dumps, loads, plain
-from harness.journal.disk import translate_os_errors, write_whole
+from harness.files import safe_files
+from harness.files.disk import translate_os_errors, write_whole
 
 SITES_NAME = "sites.jsonl"
 

@@ -24,16 +24,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Self
 
-from harness import safe_files
 from harness.choices import Durability
 from harness.errors import JournalError, TaskError, UnsafeFile, UsageError
-from harness.journal.disk import Within, sync_file, translate_os_errors, write_atomic
+from harness.files import safe_files
+from harness.files.disk import Within, sync_file, translate_os_errors, write_atomic
 from harness.journal.index import INDEX_NAME, Scan, index_of, note, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import LOCK_NAME, Journal
 from harness.journal.names import JOURNAL_SUFFIX, can_name, name_of
-from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.protocols import StagedArtifact
+from harness.secrets.redaction import NO_SECRETS, Redactor
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _STAGING = ".staging"

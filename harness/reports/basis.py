@@ -7,11 +7,12 @@ run. `summary.json` and `summary.md` hold all of it; the line below the table ho
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness import safe_files
 from harness.actions.truncate import cut
-from harness.codec import CodecError, digest, loads
+from harness.codec import digest
 from harness.errors import UnsafeFile
 from harness.escape import one_line
+from harness.files import safe_files
+from harness.runs.about import DESCRIPTION
 from harness.runs.figures import as_data
 from harness.runs.format import percent
 from harness.runs.judge_error import judge_sentence, with_errors
@@ -32,7 +33,7 @@ def basis(folder: Path, dialect: str, found: Statistics) -> dict[str, object]:
         dialect: Scoring.
         found: The statistics that are shown.
     """
-    run = _small(folder / "run.json")
+    run = DESCRIPTION.glimpse(folder) or {}
     revision, browser, packages = _tree(run.get("revision")), _tree(run.get("browser")), package_versions(run)
     sites, earlier = run.get("sites"), run.get("earlier")
     return {
@@ -119,10 +120,3 @@ def _tree(value: object) -> Mapping[str, object]:
 
 def _text(value: object) -> str | None:
     return cut(value, _LONGEST) if isinstance(value, str) and value else None
-
-
-def _small(path: Path) -> Mapping[str, object]:
-    try:
-        return _tree(loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES)))
-    except (OSError, CodecError, UnsafeFile):
-        return {}

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from harness.errors import EnvironmentDiverged
-from harness.journal.symbols import Symbols
 from harness.records import Episode
+from harness.secrets.symbols import Symbols
 
 
 def new_attempt_reason(episode: Episode, instances: Mapping[str, str], *, reopen: bool) -> str | None:

@@ -15,7 +15,6 @@ from harness.api import Artifacts, Decision
 from harness.errors import EpisodeLeft, InfraError, JournalError, SiteUnavailable, UsageError
 from harness.journal.memory_artifacts import MemoryArtifacts
 from harness.journal.prompt_store import put_messages
-from harness.journal.symbols import Symbols
 from harness.llm.request_scope import RequestScope, requests_of
 from harness.protocols import (
     AgentSession,
@@ -55,6 +54,7 @@ from harness.runner.scoring import Case, cannot_be_scored, resumed, score
 from harness.runner.shown_page import with_shown
 from harness.runner.termination import Termination
 from harness.runner.working_time import working_s
+from harness.secrets.symbols import Symbols
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,6 @@ from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.api import Agent, Artifacts, ObservationRenderer
 from harness.codec import dumps
 from harness.errors import BrowserLost, InfraError
-from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.protocols import EpisodeScorer, InDoubt, Progress, SessionAgent, StagingArtifacts
 from harness.records import (
     Doubt,
@@ -36,6 +35,7 @@ from harness.runner.disk_use import CountedArtifacts
 from harness.runner.serial_writer import SerialWriter
 from harness.runner.shutdown import ShutdownRequested
 from harness.runner.termination import StopRules, Termination, check_termination, overspent, stop_rules
+from harness.secrets.redaction import NO_SECRETS, Redactor
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

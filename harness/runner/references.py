@@ -17,9 +17,9 @@ from harness.evaluators.result import shown
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.index import EpisodeResult
 from harness.journal.names import journals_in
-from harness.journal.redaction import Redactor
 from harness.records import Closed, Evidence, HtmlTarget, Opened, Reference, Scored, Selected, Task
 from harness.runner.job import recorded_task, task_digest
+from harness.secrets.redaction import Redactor
 
 _EVAL = "eval."
 _IN_A_TASK_FILE = {"start_urls": "start_url", "images": "image", "metadata": "keys that Cairn does not know"}

@@ -31,12 +31,12 @@ from harness.evaluators.scorer import Scorer
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
-from harness.journal.symbols import Symbols
 from harness.llm.request_scope import RequestScope, requests_of
 from harness.records import Reference, Scored
 from harness.records.optional import optional
 from harness.runner.references import is_scored_with, newest_reference, realigned, with_reference
 from harness.runner.scoring import Case, cannot_be_scored, score_stored
+from harness.secrets.symbols import Symbols
 
 _AT_ONCE = 8
 """Episodes judged by a model at the same time."""

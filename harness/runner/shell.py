@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from harness.journal.disk import translate_os_errors
+from harness.files.disk import translate_os_errors
 from harness.runner.process_tree import HOOK_MARK, end_hook, hook_environment, hook_mark
 
 NO_COMMAND = frozenset({126, 127})

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness import safe_files
-from harness.codec import CodecError, JsonObject, loads
+from harness.codec import JsonObject
 from harness.evaluators.result import CORRECTED, DIALECTS
+from harness.files.side_file import SideFile
 from harness.runs.attribution import NO_ATTRIBUTIONS, Attributions, read_attributions
 from harness.runs.fork_tree import ForkOrigin, fork_origin
 from harness.runs.made_by import MadeBy, made_by
@@ -19,6 +19,10 @@ _MOST_ROWS = 1_000_000
 """Episodes without a journal, at most; `run.json` may be wrong or hostile."""
 _LONGEST_NAME, _LONGEST_ID = 300, 2000
 _MOST_WEIGHT = 1e9
+
+DESCRIPTION = SideFile[JsonObject]("run.json", dict)
+"""What the run was made with."""
+SUMMARY = SideFile[JsonObject]("summary.json", dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +58,7 @@ def run_info(folder: Path, dialect: str | None = None) -> RunInfo:
     Raises:
         UnsafeFile: One of them is a link, a FIFO or a device.
     """
-    run, summary = side_file(folder / "run.json"), side_file(folder / "summary.json")
+    run, summary = DESCRIPTION.find(folder) or {}, SUMMARY.find(folder) or {}
     tasks, trials = _tasks(run.get("tasks")), run.get("trials")
     trials = trials if isinstance(trials, int) and 0 < trials < 10_000 else 1
     return RunInfo(
@@ -76,19 +80,6 @@ def recorded_scoring(summary: JsonObject, description: JsonObject) -> str:
     """The scoring that a run was scored in last."""
     found = summary.get("scoring") or description.get("scoring")
     return found if isinstance(found, str) and found in DIALECTS else CORRECTED
-
-
-def side_file(path: Path) -> JsonObject:
-    """A small JSON object of a run folder; {} when it is missing or none.
-
-    Raises:
-        UnsafeFile: It is a link, a FIFO or a device.
-    """
-    try:
-        found = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
-    except (OSError, CodecError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _text(value: object) -> str:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness import safe_files
 from harness.codec import CodecError, loads
+from harness.files import safe_files
 from harness.journal.index import EpisodeResult
 from harness.runs.outcome import PASSED, Score
 from harness.runs.trials import amount

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.codec import dumps
-from harness.journal.disk import Within, write_atomic
+from harness.files.disk import Within, write_atomic
 
 
 def write_derived(folder: Path, name: str, value: object) -> Path:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import safe_files
-from harness.codec import CodecError, loads
-from harness.errors import JournalError
+from harness.codec import JsonObject
+from harness.files.side_file import SideFile
 
 FORK_NAME = "fork.json"
+_ORIGIN = SideFile[JsonObject](FORK_NAME, dict, most=1 << 24)
 _MOST_FOLDERS = 1000
 _LONGEST_NAME = 300
 _DEEPEST = 20
@@ -44,11 +44,7 @@ class Branch:
 
 def fork_origin(folder: Path) -> ForkOrigin | None:
     """None when the run is not a fork."""
-    try:
-        found = loads(safe_files.read(folder / FORK_NAME, most=1 << 24))
-    except (OSError, CodecError, JournalError):
-        return None
-    match found:
+    match _ORIGIN.glimpse(folder):
         case {"run": str(run), "step": int(step)} if 0 <= step < 1_000_000:
             return ForkOrigin(run=run[:_LONGEST_NAME], step=step)
     return None

@@ -9,9 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness import safe_files
-from harness.codec import CodecError, build, loads
-from harness.errors import JournalError
+from harness.files.side_file import SideFile
 from harness.records.optional import optional
 from harness.runs.intervals import Interval, cohens_kappa, wilson
 
@@ -101,6 +99,9 @@ def counted_uses(judged: Iterable[tuple[str, str]]) -> tuple[JudgeUse, ...]:
     )
 
 
+_RESULT = SideFile(RESULT, JudgeError, most=1 << 20)
+
+
 def with_errors(uses: Sequence[JudgeUse], folder: Path) -> tuple[JudgeUse, ...]:
     """The uses with the error of each judge that is known beside this run folder."""
     known = known_errors(folder) if uses else {}
@@ -115,9 +116,7 @@ def known_errors(folder: Path) -> Mapping[tuple[str, str], JudgeError]:
     except OSError:
         return found
     for place in places[:_MOST_CHECKS]:
-        try:
-            error = build(JudgeError, loads(safe_files.read(place / RESULT, most=1 << 20)))
-        except (OSError, JournalError, CodecError):
+        if (error := _RESULT.glimpse(place)) is None:
             continue
         key = error.judge, error.prompt
         if key not in found or found[key].at <= error.at:

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from harness.codec import JsonObject
 from harness.evaluators.result import DIALECTS
-from harness.runs.about import side_file
+from harness.files.side_file import SideFile
 from harness.runs.attribution import Attributed
 from harness.runs.results import Result
 from harness.runs.trials import amount
@@ -44,7 +45,7 @@ def rescored_notes(folder: Path, results: Iterable[Result]) -> Iterator[str]:
     shown = {one.task_id: one.digest for one in results}
     for dialect in sorted(DIALECTS):
         name = f"rescored-{dialect}.json"
-        references = side_file(folder / name).get("references")
+        references = (SideFile[JsonObject](name, dict).find(folder) or {}).get("references")
         if not isinstance(references, dict):
             continue
         if others := sum(shown.get(task, digest) != digest for task, digest in references.items()):

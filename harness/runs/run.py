@@ -12,7 +12,7 @@ from harness.journal.index import Scan, read_entry, scan
 from harness.journal.names import can_name, is_run_folder, name_of
 from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore
-from harness.runs.about import RunInfo, recorded_scoring, run_info, side_file
+from harness.runs.about import DESCRIPTION, SUMMARY, RunInfo, recorded_scoring, run_info
 from harness.runs.attribution import Attributions
 from harness.runs.episode import Episode, RunFiles
 from harness.runs.results import Result, results_of
@@ -66,12 +66,12 @@ class Run:
         """The scoring of `Episode.score`."""
         if self._given is not None:
             return self._given
-        return recorded_scoring(side_file(self.folder / "summary.json"), self.description)
+        return recorded_scoring(SUMMARY.find(self.folder) or {}, self.description)
 
     @cached_property
     def description(self) -> JsonObject:
         """`run.json`: the tasks and trials of the run, model, agent, versions, machine."""
-        return side_file(self.folder / "run.json")
+        return DESCRIPTION.find(self.folder) or {}
 
     @cached_property
     def settings(self) -> JsonObject:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import safe_files
-from harness.codec import CodecError, loads
+from harness.codec import JsonObject
+from harness.files.side_file import SideFile
 
 VERIFIED_NAME = "verified.json"
 _MOST_OF_A_WHY = 1000
@@ -103,11 +103,7 @@ def read_verdicts(folder: Path) -> OwnVerdicts | None:
     Raises:
         UnsafeFile: The file is a link, a FIFO or a device.
     """
-    try:
-        found = loads(safe_files.read(folder / VERIFIED_NAME, most=safe_files.MAX_SIDE_FILE_BYTES))
-    except (OSError, CodecError):
-        return None
-    match found:
+    match SideFile[JsonObject](VERIFIED_NAME, dict).find(folder):
         case {"scorer": str(scorer), "results": list(results)}:
             verdicts = dict(pair for one in results if (pair := _verdict(one)) is not None)
             return OwnVerdicts(scorer=scorer[:80], by_trial=verdicts)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import safe_files
 from harness.codec import CodecError, JsonObject, loads, plain
 from harness.errors import TaskError, UnsafeFile
+from harness.files import safe_files
 
 _DEEPEST = 100
 _SAFE_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,64}", re.ASCII)

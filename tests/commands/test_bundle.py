@@ -17,13 +17,13 @@ import zstandard
 from harness.choices import Durability
 from harness.codec import dumps, loads
 from harness.errors import ConfigError, StorageError
-from harness.journal.secret_detection import secrets_in
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.bundles.archive import BundleDamaged, opened, write_archive
 from harness.plugins.bundles.manifest import MANIFEST
 from harness.plugins.bundles.run_bundle import unpack
 from harness.plugins.bundles.verification import AS_RECORDED
+from harness.secrets.secret_detection import secrets_in
 from tests.e2e.conftest import environment
 from tests.scored_runs import FUZZY, MUST, a_task, play, scored
 

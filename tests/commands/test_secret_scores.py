@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.codec import loads
-from harness.journal.redaction import Redactor
 from harness.main import main
 from harness.records import Status
+from harness.secrets.redaction import Redactor
 from tests.e2e.conftest import PROJECT
 from tests.secret_rows import EVALUATORS, NAME, SECRETS, Scores, play, rows
 

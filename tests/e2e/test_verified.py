@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from harness.codec import JsonObject
-from harness.journal.disk import Within
+from harness.files.disk import Within
 from harness.main import main
 from harness.plugins.webarena_verified.package_verdict import run_scorer
 from harness.plugins.webarena_verified.verified_export import BENCHMARK, SITES, write_config, write_episode

@@ -14,13 +14,13 @@ from harness.config.site_settings import SitesSettings, read_sites
 from harness.errors import ConfigError, SiteUnavailable
 from harness.evaluation.build_locks import shared_sites
 from harness.evaluation.reset_hooks import build_reset_hooks, unresettable
-from harness.journal.redaction import Redactor
-from harness.journal.secret_detection import secrets_in
 from harness.records import Eval, Task
 from harness.runner.dirty_sites import DirtySites, SiteInstance
 from harness.runner.job import Job
 from harness.runner.scheduler import Scheduler
 from harness.runner.site_locks import LockPlanner
+from harness.secrets.redaction import Redactor
+from harness.secrets.secret_detection import secrets_in
 from tests.waiting import alive, until
 
 pytestmark = pytest.mark.integration

@@ -23,10 +23,10 @@ from harness.choices import ActionSetName, ObservationDialect
 from harness.cli import configured
 from harness.commands.replay_run import _without_file, as_recorded, check_sites
 from harness.config import Config
-from harness.config.config_secrets import redacted_settings
 from harness.config.recorded_config import read_recorded, recorded_address, recorded_sites, recorded_text
 from harness.errors import ConfigError
 from harness.journal.log import read
+from harness.secrets.config_secrets import redacted_settings
 from tests.e2e.conftest import PROJECT, environment
 from tests.hostile.foreign import JOURNAL, SETTINGS, Place, edited, setting, within
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from harness import safe_files
 from harness.config.recorded_config import read_recorded
 from harness.errors import ConfigError, TaskError, UnsafeFile
-from harness.journal.disk import Within, write_atomic
+from harness.files import safe_files
+from harness.files.disk import Within, write_atomic
 from harness.journal.garbage import Garbage, find_garbage, remove
 from harness.journal.index import note, scan
 from harness.journal.lock import holder_named_in
@@ -319,7 +319,7 @@ def test_a_file_above_which_everything_moved_is_not_removed(place: Place) -> Non
 
 
 def test_what_was_put_where_an_unfinished_file_goes_is_not_written_through(place: Place) -> None:
-    from harness.journal import disk
+    from harness.files import disk
 
     staging = place.run / ".staging"
     number = next(disk._serial) + 1

@@ -16,9 +16,9 @@ from benchmarks.scanning import DOUBLINGS, growth
 from harness.actions import Action, Goto, Press, Stop, Type
 from harness.errors import ActionSyntaxError
 from harness.evaluators.judge import last_word
-from harness.journal.redaction import Redactor
 from harness.plugins.webarena import id_action_set, playwright_action_set
 from harness.plugins.webarena.results_import import verdicts_in
+from harness.secrets.redaction import Redactor
 
 MOST = 40
 SCANNERS = list(scanners())

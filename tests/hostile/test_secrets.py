@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from harness import safe_files
 from harness.api import ChatSettings, Message
 from harness.browser.driver.child_environment import browser_environment
 from harness.browser.network.addresses import Addresses, SiteFinder
@@ -18,11 +17,8 @@ from harness.browser.network.http import fetch
 from harness.cli import configured
 from harness.config import register
 from harness.config.argument_secrets import redact_arguments
-from harness.config.config_secrets import config_secrets, redacted_settings, task_secrets
 from harness.errors import ConfigError, SiteUnavailable
-from harness.evaluation.redacting_progress import RedactingProgress
-from harness.journal.redaction import Redactor
-from harness.journal.secret_detection import in_command, in_header, in_login, in_text, secrets_in
+from harness.files import safe_files
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
 from harness.llm.retry import Retrier
@@ -30,6 +26,10 @@ from harness.protocols import Phase, ProgressEvent
 from harness.records import Eval, Site, Task
 from harness.runner import shell
 from harness.runner.process_tree import worker_environment
+from harness.secrets.config_secrets import config_secrets, redacted_settings, task_secrets
+from harness.secrets.redacting_progress import RedactingProgress
+from harness.secrets.redaction import Redactor
+from harness.secrets.secret_detection import in_command, in_header, in_login, in_text, secrets_in
 from harness.settings.models import EndpointSettings, RetryPolicy
 from tests.hostile.canaries.world import World, world
 

@@ -17,7 +17,6 @@ from harness import cli, main
 from harness.choices import Durability
 from harness.codec import dumps
 from harness.escape import VisibleFormatter, escaped, flat, one_line, visible
-from harness.journal.redaction import RedactingFormatter, Redactor
 from harness.journal.store import RunFolder
 from harness.protocols import ProgressEvent
 from harness.records import Decided
@@ -26,6 +25,7 @@ from harness.reports.summary import Invocation, Summary, summarize
 from harness.reports.table import print_summary
 from harness.reports.terminal import Terminal
 from harness.runs.results import result_of
+from harness.secrets.redaction import RedactingFormatter, Redactor
 from tests.llm.test_http_client import http, serving
 from tests.reports import test_hostile as poisoning
 from tests.reports.runs import Shape, episode, task, write

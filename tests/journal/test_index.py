@@ -10,9 +10,9 @@ from harness.actions import InvalidAction
 from harness.errors import JournalCorrupt, JournalError
 from harness.journal.final_state import read_final_state
 from harness.journal.index import INDEX_NAME, EpisodeResult, result_of, scan
-from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder
 from harness.records import CloseReason, Record, Usage
+from harness.secrets.redaction import Redactor
 from tests.journal.episodes import acted, closed, decided, failed, folded, opened, task, whole_episode
 
 

@@ -9,9 +9,9 @@ from harness.errors import ConfigError
 from harness.journal.index import result_of
 from harness.journal.inheritance import inherit, write_inheritance
 from harness.journal.log import attempts, read
-from harness.journal.redaction import NO_SECRETS
 from harness.journal.store import RunFolder
 from harness.records import Fork, Opened, Record, SideEffect, Usage
+from harness.secrets.redaction import NO_SECRETS
 from tests.journal.episodes import acted, decided, failed, late, opened, resumed
 
 EFFECT = SideEffect(method="POST", url="http://shop.localhost/cart", status=None)

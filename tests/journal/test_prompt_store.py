@@ -12,8 +12,8 @@ from harness.codec import dumps, loads
 from harness.errors import JournalError
 from harness.journal.garbage import find_garbage
 from harness.journal.prompt_store import put_messages, read_message
-from harness.journal.redaction import Redactor
 from harness.journal.store import ArtifactStore, RunFolder
+from harness.secrets.redaction import Redactor
 from harness.testing import MemoryArtifacts
 from tests.journal.episodes import acted, decided, opened
 

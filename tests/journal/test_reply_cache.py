@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ConfigError
-from harness.journal.redaction import Redactor
 from harness.journal.reply_cache import ReplyCache, check_folder, prune, statistics
 from harness.protocols import StoredReply
+from harness.secrets.redaction import Redactor
+from tests.files.test_disk import small_disk
 from tests.journal.episodes import PROJECT
-from tests.journal.test_disk import small_disk
 
 KEYS = [f"{number:02x}" * 32 for number in range(256)]
 REPLY = StoredReply(raw=b'{"choices":[]}\n\x00', request_id="req-1", request=b'{"api":"chat","body":{}}')

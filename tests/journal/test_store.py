@@ -11,8 +11,8 @@ import pytest
 
 from harness.errors import JournalError, JournalLocked, TaskError
 from harness.journal.log import read
-from harness.journal.redaction import Redactor
 from harness.journal.store import ArtifactStore, RunFolder
+from harness.secrets.redaction import Redactor
 from tests.journal.episodes import PROJECT, folded, opened
 
 HOLDING = (

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness import safe_files
 from harness.api import Evaluator
 from harness.codec import dumps
 from harness.commands.own_settings import quoted
 from harness.config.site_settings import SitesSettings
 from harness.errors import ConfigError
-from harness.journal.disk import write_atomic
+from harness.files import safe_files
+from harness.files.disk import write_atomic
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.log import read
 from harness.journal.names import is_run_folder, journals_in

@@ -18,8 +18,8 @@ from typing import BinaryIO, cast
 import zstandard
 
 from harness.errors import JournalError, UsageError
+from harness.files.safe_files import MAX_BYTES
 from harness.runs.opened_run import MAGIC, TRAILER
-from harness.safe_files import MAX_BYTES
 
 _LEVEL = 9
 _TRAILER_BYTES = len(TRAILER) + 32

@@ -32,10 +32,10 @@ def _searched(known: int) -> str:
 
 def run(options: argparse.Namespace) -> int:
     from harness.commands.run_redactor import run_redactor
-    from harness.journal.secret_detection import secrets_in
     from harness.plugins.bundles.run_bundle import pack
     from harness.runs.opened_run import SUFFIX
     from harness.runs.run import run_folder
+    from harness.secrets.secret_detection import secrets_in
 
     folder = run_folder(options.run).resolve()
     to: Path = options.to or folder.with_name(folder.name + SUFFIX)

@@ -10,10 +10,10 @@ from math import isclose
 from pathlib import Path
 from typing import Any
 
-from harness import safe_files
 from harness.codec import CodecError, JsonObject, build, loads, plain, repeats_a_key
 from harness.errors import JournalError
 from harness.evaluators import DIALECTS
+from harness.files import safe_files
 from harness.journal.final_state import FinalState
 from harness.journal.index import EpisodeResult
 from harness.journal.store import ArtifactStore

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness import EVALUATOR_VERSION, safe_files
+from harness import EVALUATOR_VERSION
 from harness.actions import Stop
 from harness.api import NO_EVALUATORS, Evaluator
 from harness.choices import Durability
@@ -21,6 +21,7 @@ from harness.codec import dumps, repeats_a_key
 from harness.errors import JournalError
 from harness.evaluators import DIALECTS
 from harness.evaluators.scorer import SHIPPED
+from harness.files import safe_files
 from harness.journal.final_state import FinalState, final_state
 from harness.journal.index import scan
 from harness.journal.log import Journal, read

@@ -16,11 +16,13 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from harness import safe_files
-from harness.codec import CodecError, build, dumps, loads
+from harness.codec import CodecError, build, dumps
 from harness.errors import ConfigError
-from harness.journal.disk import Within, write_atomic
+from harness.files import safe_files
+from harness.files.disk import Within, write_atomic
+from harness.files.side_file import SideFile
 from harness.settings.executor import ExecutorSettings
+from harness.settings.fields import Tree
 
 _KNOWN = "jobs.json"
 _SHARD, _NUMBER, _FOLDER = (
@@ -145,12 +147,9 @@ class SlurmJobs:
         Raises:
             UnsafeFile: The file, or a folder it names, is a link, or something else.
         """
-        path, found = self._folder / _KNOWN, dict[int, _Known]()
-        try:
-            shards = loads(safe_files.read(path, below=self._folder.parent, most=safe_files.MAX_SIDE_FILE_BYTES))
-        except (OSError, CodecError):
-            return {}
-        for shard, place in shards.items() if isinstance(shards, dict) else ():
+        found = dict[int, _Known]()
+        shards = SideFile[Tree](_KNOWN, dict).find(self._folder, below=self._folder.parent) or {}
+        for shard, place in shards.items():
             with suppress(CodecError):
                 known = build(_Known, place)
                 if _SHARD.fullmatch(shard) and _FOLDER.fullmatch(known.folder) and _NUMBER.fullmatch(known.number):

@@ -10,13 +10,13 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from harness import safe_files
-from harness.codec import CodecError, build, loads
+from harness.codec import CodecError, build
 from harness.config import HIDDEN
 from harness.errors import ConfigError, ExitCode, JournalError, UsageError
 from harness.evaluation.builder import pending_policy
 from harness.evaluation.retry_request import standing
 from harness.evaluation.run_context import RunContext
+from harness.files import safe_files
 from harness.journal.merge import merge
 from harness.journal.store import journal_name
 from harness.plugins.clusters.slurm_jobs import SlurmJobs
@@ -28,6 +28,7 @@ from harness.runner.process_tree import kill_orphans
 from harness.runner.references import Outcomes, as_asked
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownRequested
+from harness.runs.about import SUMMARY
 from harness.tasks.shards import shard_of
 
 LOOK_EVERY_S = 2.0
@@ -210,7 +211,6 @@ def _invocation(path: Path) -> Invocation:
         JournalError: It is damaged.
     """
     try:
-        found = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
-        return build(Invocation, found["invocation"] if isinstance(found, dict) else None)
-    except (CodecError, KeyError) as exc:
+        return build(Invocation, (SUMMARY.read(path.parent) or {}).get("invocation"))
+    except CodecError as exc:
         raise JournalError(f"{path} is damaged; delete it, then run again") from exc

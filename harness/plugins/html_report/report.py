@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from harness import __version__, safe_files
+from harness import __version__
 from harness.codec import CodecError, JsonObject, dumps, loads, plain
 from harness.errors import JournalError
-from harness.journal.disk import Within, translate_os_errors, write_atomic
+from harness.files import safe_files
+from harness.files.disk import Within, translate_os_errors, write_atomic
+from harness.files.side_file import SideFile
 from harness.journal.store import ArtifactStore
 from harness.plugins.html_report.chart import charts
 from harness.plugins.html_report.pages import Pages, RunView, TaskView, style, version
-from harness.runs.about import RunInfo, side_file
+from harness.runs.about import RunInfo
 from harness.runs.attribution import NO_ATTRIBUTIONS
 from harness.runs.baselines import Baseline, baselines_of
 from harness.runs.comparison import Comparison
@@ -92,7 +94,7 @@ def write_report(run: Run) -> WrittenReport:
     facts = _facts(run, baselines) | {"judges": [plain(one) for one in whole.judges]}
     facts["notes"] = list(whole.notes)
     facts["branches"] = [plain(one) for one in branches]
-    made = side_file(target / MADE)
+    made = SideFile[JsonObject](MADE, dict).find(target) or {}
     if made == facts and (target / "index.html").exists():
         return WrittenReport(index=target / "index.html", pages=0)
     within = Within(folder)

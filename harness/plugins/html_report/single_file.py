@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import JournalError
-from harness.journal.disk import translate_os_errors
+from harness.files.disk import translate_os_errors
 from harness.journal.names import name_of
 from harness.journal.store import ArtifactStore
 from harness.plugins.html_report.chart import charts

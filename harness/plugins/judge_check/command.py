@@ -109,7 +109,7 @@ def _folder(root: Path, judge: "Judge", method: "JudgedEvaluator", name: str) ->
     """One for each judge and prompt; it is made."""
     from harness.codec import digest
     from harness.config import slug
-    from harness.journal.disk import translate_os_errors
+    from harness.files.disk import translate_os_errors
     from harness.runs.judge_error import FOLDER
 
     own = digest([judge.name, method.prompt_digest])[:12]
@@ -151,7 +151,7 @@ def _result(
 
 def _write(folder: Path, error: "JudgeError") -> None:
     from harness.codec import dumps
-    from harness.journal.disk import write_atomic
+    from harness.files.disk import write_atomic
     from harness.runs.judge_error import RESULT
 
     write_atomic(folder / RESULT, dumps(error, pretty=True) + b"\n")

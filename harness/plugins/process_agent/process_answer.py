@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from harness import safe_files
 from harness.codec import CodecError, loads
 from harness.errors import UnsafeFile
+from harness.files import safe_files
 
 MOST_BYTES = 1 << 20
 

@@ -5,12 +5,13 @@ settings declare volatile: time stamps and ids that a process makes anew each ti
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from harness.codec import CodecError, digest_tree, loads
 from harness.errors import ConfigError
+from harness.trees import each_text
 
 _GONE = "[volatile]"
 
@@ -69,7 +70,7 @@ class Volatile:
         for pointer in self.pointers:
             tree = _without(tree, pointer)
         try:
-            return _each_text(tree, self.text) if self.patterns else tree
+            return each_text(tree, self.text, keys=False) if self.patterns else tree
         except RecursionError as error:
             raise CodecError("nested too deeply") from error
 
@@ -84,11 +85,3 @@ def _without(tree: Any, pointer: tuple[str, ...]) -> Any:
     if isinstance(tree, list):
         return [_without(value, rest) if first in ("*", str(at)) else value for at, value in enumerate(tree)]
     return tree
-
-
-def _each_text(tree: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(tree, str):
-        return change(tree)
-    if isinstance(tree, dict):
-        return {key: _each_text(value, change) for key, value in tree.items()}
-    return [_each_text(value, change) for value in tree] if isinstance(tree, list) else tree

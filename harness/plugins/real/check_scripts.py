@@ -12,11 +12,11 @@ from pathlib import Path
 from re import ASCII, fullmatch
 from typing import Any
 
-from harness import safe_files
 from harness.actions.truncate import cut
 from harness.api import EvaluatorError
 from harness.choices import Sandbox
 from harness.errors import ConfigError, PluginFailed, UnsafeFile
+from harness.files import safe_files
 from harness.sandbox.bubblewrap import Bubblewrap, choose_sandbox
 from harness.sandbox.script import run_script
 

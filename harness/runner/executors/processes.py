@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-from harness import safe_files
+from harness.files import safe_files
 from harness.runner.executors.ipc import BUFFERED
 from harness.runner.process_tree import kill_tree, worker_environment
 

@@ -20,7 +20,6 @@ from harness.codec import decode, encode
 from harness.errors import JournalError
 from harness.journal.fold import fold
 from harness.journal.log import Journal
-from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.journal.store import ArtifactStore, RunFolder
 from harness.protocols import StagedArtifact, StagingArtifacts
 from harness.records import Episode, Record
@@ -37,6 +36,7 @@ from harness.runner.executors.messages import (
     StoreRequest,
 )
 from harness.runner.recorder import JournalWriter
+from harness.secrets.redaction import NO_SECRETS, Redactor
 
 _KNOWN_LIMIT = 4096
 

@@ -95,13 +95,13 @@ MUTANTS = {
     ),
     "headers are no secrets": (
         "settings of the command line",
-        "import harness.journal.secret_detection as it; it.in_header = lambda name, value: iter(())",
+        "import harness.secrets.secret_detection as it; it.in_header = lambda name, value: iter(())",
         "command line: llm.headers in file",
     ),
     "only passwords of a login are secrets": (
         "settings of the command line",
         (
-            "import harness.journal.secret_detection as it; it.in_login = lambda fields: (v for p, v in fields.items()"
+            "import harness.secrets.secret_detection as it; it.in_login = lambda fields: (v for p, v in fields.items()"
             " if 'pass' in p)"
         ),
         "command line: one-time code of a login in file",
@@ -109,14 +109,14 @@ MUTANTS = {
     "escapes are not known": (
         "settings of a file",
         (
-            "import harness.journal.encoded_secrets as it; it.escaped_pattern = lambda one, count=1: it.re.escape(one * count);"
+            "import harness.secrets.encoded_secrets as it; it.escaped_pattern = lambda one, count=1: it.re.escape(one * count);"
             " it._USUAL = ()"
         ),
         "file: sites.X.url, password in file",
     ),
     "tasks hold no secrets": (
         "tasks and pages",
-        "import harness.config.config_secrets as it; it.task_secrets = lambda tasks: {}",
+        "import harness.secrets.config_secrets as it; it.task_secrets = lambda tasks: {}",
         "task: start_url, password in file",
     ),
     "what the package finds in the environment is sent": (

@@ -40,7 +40,6 @@ from starlette.routing import Route
 
 from harness.codec import dumps, loads
 from harness.errors import ConfigError, ExitCode, TaskError, UsageError
-from harness.journal.redaction import Redactor
 from harness.loopback_server import run
 from harness.plugins.demo.model.answers import Answering, refuse
 from harness.plugins.demo.model.chat_api import ChatFormat
@@ -53,6 +52,7 @@ from harness.plugins.demo.model.prompt_cache import CachedPrompt, PromptCache
 from harness.plugins.demo.model.responses_api import ResponsesFormat
 from harness.plugins.demo.model.scripted_policy import ScriptedAnswer
 from harness.plugins.demo.model.scripts import SECRETS_VARIABLE, Scripts, read_plans
+from harness.secrets.redaction import Redactor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

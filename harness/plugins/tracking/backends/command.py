@@ -19,7 +19,7 @@ from typing import Any
 
 from harness.codec import CodecError, loads
 from harness.errors import JournalLocked, TrackingError
-from harness.journal.disk import hold, sync_folder, translate_os_errors
+from harness.files.disk import hold, sync_folder, translate_os_errors
 from harness.plugins.tracking.name_rules import number
 from harness.plugins.tracking.sft_samples import write_samples
 from harness.plugins.tracking.trainable import TrainableModel, TrainResult, unknown_options

@@ -15,9 +15,9 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from harness import safe_files
 from harness.codec import JsonObject, dumps
-from harness.journal.disk import Within, prepared, replacing, translate_os_errors, write_atomic
+from harness.files import safe_files
+from harness.files.disk import Within, prepared, replacing, translate_os_errors, write_atomic
 from harness.pictures.task_picture import media_type
 from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.exports.events import scores_of, why_of

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.codec import JsonObject, digest, dumps, plain
 from harness.errors import TrackingError
-from harness.journal.disk import prepared, translate_os_errors
+from harness.files.disk import prepared, translate_os_errors
 from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.exports.events import events_of, scores_of
 from harness.runs import Episode, Request, Run, Step, task_row

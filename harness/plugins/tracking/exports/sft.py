@@ -20,7 +20,7 @@ from pathlib import Path
 from harness.actions import InvalidAction
 from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
-from harness.journal.disk import prepared, replacing, translate_os_errors
+from harness.files.disk import prepared, replacing, translate_os_errors
 from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.exports.events import events_of
 from harness.plugins.tracking.exports.foreign_chat import Unreadable, answer_of, request_of

@@ -13,11 +13,11 @@ from harness.actions import InvalidAction, Stop
 from harness.api import Message
 from harness.choices import Durability
 from harness.codec import dumps
-from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.tracking.exports.sft_rules import fault_of
 from harness.records import Answered, Asked, Decided, Record, Refused, Usage
+from harness.secrets.redaction import Redactor
 from tests.journal.episodes import acted, closed, opened, scored, task
 from tests.plugins.tracking.exports.runs import LOOK, PAGE, SETTINGS, called, decision, picture, user
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from harness.actions import Target, Type
 from harness.journal.log import Journal, read
-from harness.journal.redaction import NO_SECRETS, RedactingFormatter, Redactor
-from harness.journal.secret_detection import secrets_in
 from harness.journal.store import RunFolder
 from harness.records import CloseReason, Opened
+from harness.secrets.redaction import NO_SECRETS, RedactingFormatter, Redactor
+from harness.secrets.secret_detection import secrets_in
 from tests.journal.episodes import acted, closed, decided, folded, opened, scored, task
 
 SECRETS = {

@@ -16,13 +16,13 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
-from typing import Any
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
-from harness.journal.encoded_secrets import EncodedSecrets, SecretMatch
-from harness.journal.secret_detection import is_common
-from harness.journal.spellings import spelled, spelling
+from harness.secrets.encoded_secrets import EncodedSecrets, SecretMatch
+from harness.secrets.secret_detection import is_common
+from harness.secrets.spellings import spelled, spelling
+from harness.trees import each_text
 
 MIN_LENGTH = 4
 """Shorter secrets would redact half of every page and protect nothing."""
@@ -286,20 +286,8 @@ def _in_texts(data: bytes, change: Callable[[str], str]) -> bytes:
 
     lines = data.splitlines()
     if len(lines) > 1 and lines[0][-1:] in (b"}", b"]"):
-        return b"".join(dumps(_each_text(loads(line), change)) + b"\n" for line in lines)
-    return dumps(_each_text(loads(data), change)) + (b"\n" if data.endswith(b"\n") else b"")
-
-
-def _each_text(value: Any, change: Callable[[str], str]) -> Any:
-    match value:
-        case str():
-            return change(value)
-        case list():
-            return [_each_text(item, change) for item in value]
-        case dict():
-            return {change(key): _each_text(item, change) for key, item in value.items()}
-        case _:
-            return value
+        return b"".join(dumps(each_text(loads(line), change)) + b"\n" for line in lines)
+    return dumps(each_text(loads(data), change)) + (b"\n" if data.endswith(b"\n") else b"")
 
 
 NO_SECRETS = Redactor()

@@ -10,8 +10,8 @@ from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
 
-from harness.journal.encoded_secrets import EncodedSecrets
-from harness.journal.redaction import Redactor
+from harness.secrets.encoded_secrets import EncodedSecrets
+from harness.secrets.redaction import Redactor
 
 NASTY = "Pa\"ss\\w</ö>&o'rd+ 1%"
 SECRETS = {

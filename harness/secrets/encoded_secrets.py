@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
-from harness.journal.spellings import SHORTEST_ENCODED, USUAL, base64_core
+from harness.secrets.spellings import SHORTEST_ENCODED, USUAL, base64_core
 
 _INERT = re.compile(r"[A-Za-z0-9_.-]+")
 """Characters that no escaping changes."""

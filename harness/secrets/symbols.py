@@ -9,8 +9,8 @@ decodes has another.
 import re
 from collections.abc import Callable
 
-from harness.journal.redaction import NO_SECRETS
-from harness.journal.spellings import is_encoded
+from harness.secrets.redaction import NO_SECRETS
+from harness.secrets.spellings import is_encoded
 
 _FIRST, _COUNT = 0x10600, 150
 """Linear A, in Unicode since 7.0."""

@@ -17,8 +17,8 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
-from harness import safe_files
 from harness.errors import StorageError
+from harness.files import safe_files
 
 _WHY = {
     errno.ENOSPC: "the disk is full",

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StorageError
-from harness.journal import disk
-from harness.journal.disk import write_atomic, write_whole
+from harness.files import disk
+from harness.files.disk import write_atomic, write_whole
 from harness.journal.log import Journal, read
 from harness.journal.store import RunFolder
 from tests.journal.episodes import PROJECT, acted, decided, folded, opened, write
@@ -180,7 +180,7 @@ def test_an_atomic_write_replaces_whole_files_only(tmp_path: Path) -> None:
 WRITING = """
 import os, sys
 from pathlib import Path
-from harness.journal.disk import replacing
+from harness.files.disk import replacing
 with replacing(Path(sys.argv[1])) as file:
     file.write(b"half")
     file.flush()

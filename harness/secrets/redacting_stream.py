@@ -8,7 +8,7 @@ bytes written to a file descriptor, do not.
 import sys
 from typing import IO, Any
 
-from harness.journal.redaction import Redactor
+from harness.secrets.redaction import Redactor
 
 
 class RedactingStream:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from harness.errors import StorageError
-from harness.journal.disk import hold, translate_os_errors, write_atomic
+from harness.files.disk import hold, translate_os_errors, write_atomic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from harness.journal.secret_detection import (
+from harness.secrets.secret_detection import (
     MIN_ENVIRONMENT_CHARS,
     in_addresses,
     in_command,
@@ -21,6 +21,7 @@ from harness.journal.secret_detection import (
     numbered,
 )
 from harness.settings.fields import Tree
+from harness.trees import leaves
 
 if TYPE_CHECKING:
     from harness.records import Task
@@ -38,7 +39,7 @@ _FIRST_WORD = re.compile(r"\s*([\w./+~-]+)(?=\s|$)")
 def config_secrets(tree: Mapping[str, Any]) -> dict[str, str]:
     """The secrets in a tree of settings, by the name they are replaced with."""
     found: dict[str, str] = {}
-    for path, value in _leaves(tree, ()):
+    for path, value in leaves(tree):
         least = MIN_ENVIRONMENT_CHARS if _is_unused(tree, path) else 1
         found |= numbered(".".join(path), (part for part in secret_parts(path, value) if len(part) >= least))
     for name, site in tree.get("sites", {}).items():
@@ -54,7 +55,7 @@ def task_secrets(tasks: "Iterable[Task]") -> dict[str, str]:
     found: dict[str, str] = {}
     for task in tasks:
         if may_hold(task, b"://", b"@"):
-            texts = (value for _, value in _leaves(plain(task), ()) if isinstance(value, str))
+            texts = (value for _, value in leaves(plain(task)) if isinstance(value, str))
             found |= numbered(f"task.{task.task_id}", (part for text in texts for part in in_addresses(text)))
     return found
 
@@ -119,18 +120,6 @@ def _is_words(path: ConfigPath) -> bool:
 
 def _is_command(path: ConfigPath) -> bool:
     return path[0] == "sites" and (path[-1] == "reset_command" or path[1:] == ("reset", "command"))
-
-
-def _leaves(value: Any, path: ConfigPath) -> Iterator[tuple[ConfigPath, Any]]:
-    match value:
-        case dict():
-            for key, item in value.items():
-                yield from _leaves(item, (*path, str(key)))
-        case list():
-            for number, item in enumerate(value):
-                yield from _leaves(item, (*path, str(number)))
-        case _:
-            yield path, value
 
 
 def _login_fields(site: Any) -> Mapping[str, Any] | None:
