@@ -44,7 +44,7 @@ MUTANTS = (
         name="acts before the decision is on disk",
         patches=(
             Patch(
-                file="harness/runner/episode.py",
+                file="harness/episode/episode.py",
                 code="""
 _mutant_decide = EpisodeRunner._decide
 _mutant_act = EpisodeRunner._act

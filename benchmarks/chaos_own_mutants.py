@@ -91,7 +91,7 @@ SiteState.note_use = _mutant_note_use
     ),
     LATE: (
         Patch(
-            file="harness/runner/recorder.py",
+            file="harness/episode/recorder.py",
             code="""
 async def _mutant_late(self, *, replayed=True):
     self._unrecorded.clear()
@@ -102,7 +102,7 @@ Recorder.late = _mutant_late
     ),
     DOUBT: (
         Patch(
-            file="harness/runner/recorder.py",
+            file="harness/episode/recorder.py",
             code="""
 async def _mutant_doubt(self, step, reason, found):
     return None

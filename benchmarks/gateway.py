@@ -23,6 +23,9 @@ from benchmarks.journal_append import SECRETS
 from benchmarks.results import Row, Rows, parser, tell, timed
 from benchmarks.step_overhead import task
 from harness.api import ChatSettings
+from harness.episode.episode import EpisodeRunner
+from harness.episode.job import Job
+from harness.episode.recorder import EpisodeDeps
 from harness.journal.store import RunFolder
 from harness.llm.circuit_breaker import OutageWaiter
 from harness.llm.endpoint import Endpoint
@@ -34,9 +37,6 @@ from harness.plugins.process_agent.scripted import scripted_process
 from harness.plugins.process_agent.session import ProcessAgent
 from harness.protocols import Environment, ProgressEvent
 from harness.records import EpisodeLimits
-from harness.runner.episode import EpisodeRunner
-from harness.runner.job import Job
-from harness.runner.recorder import EpisodeDeps
 from harness.secrets.redaction import Redactor
 from harness.settings.models import EndpointSettings, RetryPolicy
 from harness.testing import ScriptedPages
@@ -165,7 +165,7 @@ def passthrough_to(base_url: str) -> Passthrough:
     chat, limiter = ChatSettings(model="m", timeout_s=60.0), Limiter()
     retrier = Retrier(RetryPolicy(max_attempts=3))
     exchanger = Exchanger(
-        Endpoint(EndpointSettings(base_url=base_url)), chat, retrier=retrier, prices={}, turns=limiter
+        Endpoint(EndpointSettings(base_url=base_url)), chat, retrier=retrier, prices={}, rate_limiter=limiter
     )
     return Passthrough(exchanger, OutageWaiter(limiter, max_outage_s=0.0))
 

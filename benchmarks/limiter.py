@@ -96,7 +96,7 @@ async def clients(url: str, turns: RateLimiter, count: int) -> AsyncIterator[lis
         made = []
         for _ in range(count):
             retrier = Retrier(RetryPolicy(max_attempts=1000, max_retry_s=math.inf))
-            chat = EndpointModel(endpoint, settings, retrier=retrier, prices={}, turns=turns)
+            chat = EndpointModel(endpoint, settings, retrier=retrier, prices={}, rate_limiter=turns)
             made.append(await closing.enter_async_context(chat))
             await asyncio.sleep(0)
         yield made

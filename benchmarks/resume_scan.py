@@ -18,10 +18,10 @@ from benchmarks.results import Rows, parser, row, tell, timed
 from benchmarks.spending import Spent, spent
 from benchmarks.throughput import INTENT, PROJECT, write_tasks
 from harness.codec import decode, encode, loads, seal, unseal
+from harness.episode.job import task_digest
 from harness.evaluation.summary_cache import NAME
 from harness.journal.index import INDEX_NAME
 from harness.records import Opened
-from harness.runner.job import task_digest
 
 IMPORTS = (sys.executable, "-c", "import hydra, openai, playwright.async_api, orjson")
 """What any harness of this kind loads before it can do anything."""

@@ -253,7 +253,7 @@ def _evaluate(config: Config, folder: Path, begun: float) -> int:
         print_summary(console, summary, str(folder), baselines=baselines_of_run(folder, summary.dialect))
         return exit_code(console, summary.statistics.all, config.fail_under)
     from harness.evaluation.orchestrator import evaluate  # heavy imports: not needed if no job is pending
-    from harness.runner.working_time import run_in_working_time
+    from harness.working_time import run_in_working_time
 
     return run_in_working_time(evaluate(config, folder, console, _arguments(), begun=begun))
 

@@ -22,7 +22,8 @@
     │  ├─ AgentDiverged      after a resume the agent's process did something else, and the settings ask for no score
     │  ├─ EpisodeLeft        the agent gives the episode back unfinished; nothing failed, and nothing is recorded
     │  ├─ PluginFailed       a class or process of the person's own broke its protocol: that costs its task only
-    │  └─ ActionInDoubt      an interrupted action may have changed a site, and the settings ask for no score then
+    │  ├─ ActionInDoubt      an interrupted action may have changed a site, and the settings ask for no score then
+    │  └─ ShutdownRequested  the run is stopping: this says nothing about the task and is never recorded
     ├─ EvaluatorError        the evidence cannot be judged: unscored, never a 0
     └─ JournalError          our doing: stop, touch nothing, exit 3
        ├─ JournalCorrupt     a terminated line is not a legal next record
@@ -31,6 +32,8 @@
 Only InfraError is ever retried. Foreign exceptions become one of these in one mapper per library.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 
@@ -156,6 +159,10 @@ class ActionInDoubt(InfraError):
     """An interrupted action may have changed a site that cannot be reset, and `resume.in_doubt=unscored` is set."""
 
 
+class ShutdownRequested(InfraError):
+    """The run is stopping; this says nothing about the task and is never recorded."""
+
+
 class EvaluatorError(HarnessError):
     """The evidence cannot be judged; the score is an error, never a 0."""
 
@@ -192,3 +199,21 @@ class JournalLocked(UsageError):
         super().__init__(f"{path} is in use by {holder}; wait for it to end or stop it, then run again")
         self.path = path
         self.holder = holder
+
+
+@contextmanager
+def plugin_boundary(
+    failed: Callable[[Exception], HarnessError], *, passes: tuple[type[Exception], ...]
+) -> Iterator[None]:
+    """Code of a person's own is run within: whatever it raises costs what it was asked for, and nothing else.
+
+    Args:
+        failed: The error of ours that stands for one of its own.
+        passes: Errors that have a meaning already.
+    """
+    try:
+        yield
+    except passes:
+        raise
+    except Exception as error:
+        raise failed(error) from error

@@ -416,11 +416,11 @@ class JudgeReplies(Protocol):
 
 class EpisodeScorer(Protocol):
     async def score(
-        self, task: Task, closed: Closed, artifacts: Artifacts, hearing: JudgeReplies | None = None
+        self, task: Task, closed: Closed, artifacts: Artifacts, recorded: JudgeReplies | None = None
     ) -> Scored:
         """Judge the evidence in one dialect; errors become `Status.ERROR`, never an exception.
 
-        A judge is asked only what `hearing` has no reply to; None = nothing is known, nor kept.
+        A judge is asked only what `recorded` has no reply to; None = nothing is known, nor kept.
         """
         ...
 
@@ -448,7 +448,7 @@ class ReplyStore(Protocol):
 class Progress(Protocol):
     """A listener for progress events; events are cheap, may be lost, and nothing depends on them."""
 
-    def tell(self, news: "ProgressEvent") -> None: ...
+    def tell(self, event: "ProgressEvent") -> None: ...
 
 
 MAX_EVENT_CHARS = 1000

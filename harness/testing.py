@@ -32,6 +32,9 @@ from harness.api import (
     Tool,
 )
 from harness.codec import decode, encode
+from harness.episode.episode import EpisodeRunner
+from harness.episode.job import Job
+from harness.episode.recorder import EpisodeDeps
 from harness.errors import JournalError, ModelUnavailable
 from harness.evaluators.scorer import Scorer
 from harness.journal.fold import check, fold
@@ -53,9 +56,6 @@ from harness.records import (
     Task,
     Usage,
 )
-from harness.runner.episode import EpisodeRunner
-from harness.runner.job import Job
-from harness.runner.recorder import EpisodeDeps
 
 URL = "http://site.test/"
 _LIMITS = EpisodeLimits()
@@ -218,7 +218,7 @@ class ScriptedPage:
 
 
 class _Silent:
-    def tell(self, news: ProgressEvent) -> None:
+    def tell(self, event: ProgressEvent) -> None:
         return
 
 

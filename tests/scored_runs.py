@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.actions import Stop
+from harness.episode.job import task_digest
 from harness.journal.store import RunFolder
 from harness.records import (
     Acted,
@@ -21,7 +22,6 @@ from harness.records import (
     Usage,
     Verdict,
 )
-from harness.runner.job import task_digest
 
 MUST = {"must_include": ["12"]}
 FUZZY = {"fuzzy_match": ["twelve"]}

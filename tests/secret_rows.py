@@ -30,6 +30,9 @@ from harness.api import (
 from harness.benchmarks.sealed_answers import encrypt, seal
 from harness.choices import Durability
 from harness.codec import dumps
+from harness.episode.episode import EpisodeRunner
+from harness.episode.job import Job
+from harness.episode.recorder import EpisodeDeps
 from harness.evaluators.quotation import quoted
 from harness.evaluators.scorer import Scorer
 from harness.journal.store import RunFolder
@@ -44,9 +47,6 @@ from harness.plugins.visualwebarena.evaluators import ProgramHtml, StringMatch, 
 from harness.plugins.webvoyager.last_screenshots import LastScreenshots
 from harness.protocols import RawEvidence, TargetValue
 from harness.records import Episode, EpisodeLimits, Eval, HtmlTarget, LiveObservation, Status, Task
-from harness.runner.episode import EpisodeRunner
-from harness.runner.job import Job
-from harness.runner.recorder import EpisodeDeps
 from harness.secrets.redaction import Redactor
 from harness.testing import ScriptedPages
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.config.site_settings import SitesSettings
+from harness.episode.job import Job
 from harness.errors import ConfigError
 from harness.evaluation.build_locks import shared_sites
 from harness.journal.index import EpisodeResult
@@ -12,7 +13,6 @@ from harness.journal.names import is_run_folder
 from harness.records import Task
 from harness.runner.capacity import LANE_MB, SPARE, WORKER_MB, MachineCapacity
 from harness.runner.forecast import EpisodeProfile, Forecast, Resources, average_profile, episode_profile, forecast
-from harness.runner.job import Job
 from harness.runner.scheduler import Scheduler
 from harness.runner.site_locks import LockableSites, LockPlanner
 from harness.runs import Run

@@ -90,8 +90,8 @@ def _references(
     folder: Path, config: "Config | None", overrides: "Sequence[str]", *, redactor: "Redactor", console: "Terminal"
 ) -> "References":
     """Of the task file that was given: what it corrects is told; {} = there is none."""
+    from harness.episode.references import corrected_references
     from harness.evaluation.builder import read_tasks
-    from harness.runner.references import corrected_references
 
     if config is None or not any(one.lstrip("+").startswith("task.path=") for one in overrides):
         return {}

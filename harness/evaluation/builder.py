@@ -35,7 +35,6 @@ from harness.records import Task
 from harness.runner.pending import PendingPolicy
 from harness.runner.run_budget import RunBudget, Spending
 from harness.runner.shutdown import ShutdownSignal
-from harness.runner.working_time import working_s
 from harness.settings.executor import ExecutorSettings
 from harness.settings.models import JudgeSettings, LlmSettings
 from harness.settings.run import RunSettings
@@ -44,6 +43,7 @@ from harness.tasks import load
 from harness.tasks.parse_eval import EVAL_TYPES
 from harness.tasks.selection import ALL, Split
 from harness.tasks.shards import in_shard
+from harness.working_time import working_s
 
 Outcomes = Mapping[tuple[str, int], EpisodeResult]
 """Task and trial to what its journal holds."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from harness.api import Artifacts
 from harness.codec import CodecError, dumps, loads, plain
+from harness.episode.references import check_same_task
 from harness.errors import JournalError, ResumeMismatch, TaskError
 from harness.files import safe_files
 from harness.files.disk import translate_os_errors
@@ -17,7 +18,6 @@ from harness.journal.final_state import read_final_state
 from harness.journal.index import EpisodeResult
 from harness.journal.store import RunFolder
 from harness.records import Task
-from harness.runner.references import check_same_task
 from harness.settings.fields import Tree
 
 DRIFT_NAME = "drift.jsonl"

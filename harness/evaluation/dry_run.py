@@ -10,14 +10,14 @@ from pathlib import Path
 
 from harness.config import Config
 from harness.config.site_settings import SitesSettings
+from harness.episode.job import task_digest
+from harness.episode.references import as_asked
 from harness.evaluation.builder import pending_policy
 from harness.evaluation.reset_hooks import build_reset_hooks, unresettable
 from harness.evaluation.retry_request import standing
 from harness.journal.index import EpisodeResult, scan
 from harness.records import Task
-from harness.runner.job import task_digest
 from harness.runner.pending import PendingPolicy, is_finished, wants_retry
-from harness.runner.references import as_asked
 
 
 def describe_dry_run(config: Config, tasks: Sequence[Task], folder: Path, *, missing: Iterable[str] = ()) -> str:

@@ -23,7 +23,7 @@ from harness.runner.executors.remote_store import StoreServer
 from harness.runner.executors.supervisor import Launch, SupervisorConfig, Timeouts, run_supervised
 from harness.runner.executors.worker_losses import WorkerLosses
 from harness.runner.scheduler import Scheduler
-from harness.runner.working_time import working_s
+from harness.working_time import working_s
 
 EXECUTORS = Registry(
     group="cairn.executors",

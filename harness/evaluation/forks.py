@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.codec import JsonObject, dumps
+from harness.episode.job import recorded_task, task_digest
 from harness.errors import ConfigError, HarnessError, JournalLocked
 from harness.evaluation.config_drift import changed_settings, keep_settings, settings_of
 from harness.files import safe_files
@@ -26,7 +27,6 @@ from harness.journal.log import LOCK_NAME, read
 from harness.journal.names import is_run_folder
 from harness.journal.store import ArtifactStore, RunFolder, journal_name
 from harness.records import Fork, Opened, Task
-from harness.runner.job import recorded_task, task_digest
 from harness.runs.fork_tree import FORK_NAME
 from harness.runs.run import run_folder
 from harness.settings.fields import Tree

@@ -13,6 +13,7 @@ from harness.api.hosting import EpisodeNews, HostingRequest
 from harness.choices import ObservationType
 from harness.config import Config
 from harness.config.config_validation import check_inputs
+from harness.episode.job import Job, task_digest
 from harness.errors import ConfigError
 from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.build_locks import build_scheduler
@@ -31,7 +32,6 @@ from harness.protocols import Phase, ProgressEvent
 from harness.records import Task
 from harness.reports.terminal import Terminal
 from harness.runner.capacity import machine_capacity
-from harness.runner.job import Job, task_digest
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
 
@@ -126,10 +126,10 @@ class _News:
 
     request: HostingRequest
 
-    def tell(self, news: ProgressEvent) -> None:
-        if news.task_id and news.phase in (Phase.ended, Phase.retrying):
-            is_over = news.phase is Phase.ended
-            self.request.tell(EpisodeNews(task_id=news.task_id, trial=news.trial, is_over=is_over, note=news.note))
+    def tell(self, event: ProgressEvent) -> None:
+        if event.task_id and event.phase in (Phase.ended, Phase.retrying):
+            is_over = event.phase is Phase.ended
+            self.request.tell(EpisodeNews(task_id=event.task_id, trial=event.trial, is_over=is_over, note=event.note))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

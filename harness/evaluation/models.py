@@ -29,10 +29,10 @@ from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
 from harness.llm.prices import Price, read_prices
 from harness.llm.retry import Retrier, RetryNotice, Timing
 from harness.runner.shutdown import ShutdownSignal
-from harness.runner.working_time import working_s
 from harness.secrets.redaction import NO_SECRETS, Redactor
 from harness.settings.fields import Tree
 from harness.settings.models import CacheSettings, JudgeSettings, LlmSettings, ModelSettings
+from harness.working_time import working_s
 
 _MOST_NODES = 100_000
 
@@ -116,7 +116,9 @@ class Models:
         endpoint = _endpoint(self.llm, "llm", base_url, self._connections)
         settings = replace(self.llm, api=provider_name(self.llm))
         permits, retrier = self._lane_limiter(self.rate_limiter, lane), self._retrier(self.llm, on_retry)
-        return await self._open(EndpointModel(endpoint, settings, retrier=retrier, prices=self.prices, turns=permits))
+        return await self._open(
+            EndpointModel(endpoint, settings, retrier=retrier, prices=self.prices, rate_limiter=permits)
+        )
 
     async def passthrough(
         self, base_url: str | None, tell: Callable[[str], None], lane: int, *, model: str | None
@@ -135,7 +137,7 @@ class Models:
             replace(self.llm, api=provider_name(self.llm)),
             retrier=self._retrier(self.llm, lambda notice: tell(f"{notice.why}; retrying in {notice.wait_s:.1f} s")),
             prices=self.prices,
-            turns=limiter,
+            rate_limiter=limiter,
         )
         waiter = OutageWaiter(limiter, max_outage_s=self.llm.max_outage_s, monotonic=working_s)
         made = Passthrough(exchanger, waiter, model=model)
@@ -151,7 +153,7 @@ class Models:
         permits = LaneLimiter(rate_limiter=limiter, lane=0, requests=requests, stopping=self.stopping, judge=True)
         prices = self.prices if judge.prices is None else load_prices(judge, "judge")
         retrier = self._retrier(judge, None)
-        model = await self._open(EndpointModel(endpoint, judge, retrier=retrier, prices=prices, turns=permits))
+        model = await self._open(EndpointModel(endpoint, judge, retrier=retrier, prices=prices, rate_limiter=permits))
         return self._cached(JudgeBreaker(model, monotonic=working_s), model, judge)
 
     def _cached(self, model: ChatModel, endpoint: EndpointModel, settings: ModelSettings) -> ChatModel:

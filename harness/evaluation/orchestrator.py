@@ -16,6 +16,8 @@ from harness.codec import digest, dumps
 from harness.config import Config
 from harness.config.config_validation import check_inputs
 from harness.config.site_settings import SitesSettings
+from harness.episode.job import task_digest
+from harness.episode.references import Outcomes, as_asked, outdated
 from harness.errors import ExitCode
 from harness.escape import show_logs
 from harness.evaluation import retry_request
@@ -45,10 +47,8 @@ from harness.reports.summary import Invocation, Summary, as_json, summarize
 from harness.reports.table import StillPending, exit_code, print_summary
 from harness.reports.terminal import Terminal
 from harness.reports.write_all import write_reports
-from harness.runner.job import task_digest
 from harness.runner.pending import pending_jobs
 from harness.runner.process_tree import kill_orphans, tag_environment
-from harness.runner.references import Outcomes, as_asked, outdated
 from harness.runner.run_budget import RunBudget
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from harness.api import JudgedEvaluator
 from harness.browser.driver.executable import find
 from harness.config import Config
+from harness.episode.job import Job
 from harness.evaluation.builder import build_benchmark, build_evaluators
 from harness.evaluation.site_preflight import SiteFindings, look_at_sites
 from harness.journal.index import EpisodeResult
 from harness.records import Task
-from harness.runner.job import Job
 from harness.settings.executor import ExecutorSettings
 
 

@@ -15,6 +15,7 @@ from harness.api import Benchmark
 from harness.browser.network import http
 from harness.browser.network.addresses import Addresses, host_of
 from harness.config.deployment import Deployment
+from harness.episode.job import Job
 from harness.errors import ConfigError, SiteUnavailable, TaskError, UnsafeFile
 from harness.evaluation.builder import build_benchmark
 from harness.evaluation.embedded import EmbeddedServers
@@ -24,7 +25,6 @@ from harness.files import safe_files
 from harness.journal.log import read
 from harness.pictures.task_picture import sendable
 from harness.records import Site, Task
-from harness.runner.job import Job
 from harness.runner.scheduler import Scheduler
 
 _AT_ONCE = 8

@@ -20,6 +20,7 @@ from omegaconf import OmegaConf
 from harness import __version__
 from harness.config import Config, ConfigSchema, register_resolvers, schema
 from harness.config.config_tree import build_redactor
+from harness.episode.job import Job
 from harness.errors import ConfigError, HarnessError, JournalError, UsageError
 from harness.escape import VisibleFormatter
 from harness.evaluation.embedded import EmbeddedServers, check_reach
@@ -47,12 +48,11 @@ from harness.runner.executors.messages import (
     WorkerSetup,
 )
 from harness.runner.executors.remote_store import RemoteStore, Store, StoreReceived
-from harness.runner.job import Job
 from harness.runner.process_tree import kill_children
 from harness.runner.shutdown import ShutdownSignal
-from harness.runner.working_time import run_in_working_time, working_s
 from harness.secrets.redacting_stream import redact_output
 from harness.secrets.redaction import RedactingFormatter, Redactor
+from harness.working_time import run_in_working_time, working_s
 
 BEAT_S = 1.0
 _speaking = Lock()
@@ -77,8 +77,8 @@ class Wire:
     async def settle(self, lane: int, job: Job, *, over: bool) -> None:
         say(encode_message(SettleJob(lane=lane, over=over, alone=job.alone)))
 
-    def tell(self, news: ProgressEvent) -> None:
-        say(encode_message(Progressed(event=news)))
+    def tell(self, event: ProgressEvent) -> None:
+        say(encode_message(Progressed(event=event)))
 
     def __call__(self, request: Callable[[int], StoreRequest], data: bytes | None = None) -> StoreReceived:
         with _speaking:

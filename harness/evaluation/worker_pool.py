@@ -17,6 +17,8 @@ from harness.browser.session.chromium import ChromiumPool
 from harness.choices import ActionSetName, Dialect
 from harness.config.deployment import Deployment
 from harness.config.site_settings import SitesSettings
+from harness.episode.attempt import StopRules, Termination, stop_rules
+from harness.episode.recorder import EpisodeDeps
 from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.agent_kinds import session_kind
 from harness.evaluation.builder import (
@@ -35,8 +37,6 @@ from harness.evaluators.judge import ModelJudge
 from harness.evaluators.scorer import Scorer
 from harness.protocols import EpisodeScorer, Phase, Progress, ProgressEvent, SessionAgent
 from harness.records import EpisodeLimits, benchmark_of
-from harness.runner.recorder import EpisodeDeps
-from harness.runner.termination import StopRules, Termination, stop_rules
 from harness.runner.worker import Worker
 
 if TYPE_CHECKING:
@@ -87,13 +87,13 @@ async def build_workers(
         models = await _models(context, closing, progress, numbers.start * lanes)
         further = build_evaluators(config, benchmark)
         evaluators = await _evaluators(context, models, further)
-        kits: dict[int, EpisodeDeps] = {}
+        deps: dict[int, EpisodeDeps] = {}
         for lane in range(numbers.start * lanes, numbers.stop * lanes):
             agent = await _agent(context, models, services.base_url, progress, lane=lane)
-            kits[lane] = _kit(context, agent, evaluators, progress, benchmark=benchmark, further=further)
+            deps[lane] = _deps(context, agent, evaluators, progress, benchmark=benchmark, further=further)
         workers = tuple(
             Worker(
-                kit=kits.__getitem__,
+                deps=deps.__getitem__,
                 pool=browser,
                 journals=lambda task, trial: context.run.journal(task.task_id, trial),
                 policy=pending_policy(config),
@@ -127,7 +127,7 @@ async def _models(context: WorkerContext, closing: AsyncExitStack, progress: Pro
     )
 
 
-def _kit(  # noqa: PLR0913 (what an episode depends on)
+def _deps(  # noqa: PLR0913 (what an episode depends on)
     context: WorkerContext,
     agent: Agent | SessionAgent,
     evaluators: dict[str, EpisodeScorer],

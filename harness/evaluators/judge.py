@@ -42,11 +42,11 @@ class JudgeSession:
         self,
         judge: Judge | None,
         dialect: str,
-        hearing: JudgeReplies | None = None,
+        recorded: JudgeReplies | None = None,
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._hearing = hearing
+        self._recorded = recorded
         self._clock = clock
         self._dialect = dialect
         self._replies: list[str | None] = []
@@ -116,15 +116,15 @@ class JudgeSession:
                 "messages": [plain(one) for one in question.messages],
             }
         )
-        if self._hearing is not None and (known := self._hearing.said(key)) is not None:
+        if self._recorded is not None and (known := self._recorded.said(key)) is not None:
             return known
         try:
             reply = await judge.judge(question)
         except (ModelUnavailable, RequestRefused) as exc:
             raise EvaluatorError(f"the judge did not answer ({exc}); score the run again") from exc
         judged = Judged(key=key, reply=reply.text, model=reply.model, usage=reply.usage, at=self._clock())
-        if self._hearing is not None:
-            await self._hearing.keep(judged, reply.raw, () if is_ours else question.messages)
+        if self._recorded is not None:
+            await self._recorded.keep(judged, reply.raw, () if is_ours else question.messages)
         return judged
 
 

@@ -4,7 +4,6 @@ Bad evidence, an invalid task and a judge that does not answer give `Status.ERRO
 all requests (a wrong key) stops the run, as everywhere.
 """
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from math import prod
@@ -14,7 +13,7 @@ from harness import EVALUATOR_VERSION
 from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.api import NO_EVALUATORS, Artifacts, Evaluator, Finding, Judge, JudgedEvaluator, RecordedEpisode
 from harness.codec import CodecError, build, loads
-from harness.errors import EvaluatorError, JournalError, UsageError
+from harness.errors import EvaluatorError, JournalError, UsageError, plugin_boundary
 from harness.evaluators.judge import JudgeForEpisode, JudgeSession
 from harness.evaluators.judge_prompts import ANSWER_PROMPTS
 from harness.evaluators.program_html import program_html
@@ -58,11 +57,11 @@ class Scorer:
         self._clock = clock
 
     async def score(
-        self, task: Task, closed: Closed, artifacts: Artifacts, hearing: JudgeReplies | None = None
+        self, task: Task, closed: Closed, artifacts: Artifacts, recorded: JudgeReplies | None = None
     ) -> Scored:
         verdicts = tuple(
             [
-                await self._verdict(name, task, closed, artifacts=artifacts, hearing=hearing)
+                await self._verdict(name, task, closed, artifacts=artifacts, recorded=recorded)
                 for name in task.eval.eval_types
             ]
         )
@@ -78,9 +77,9 @@ class Scorer:
         )
 
     async def _verdict(
-        self, name: str, task: Task, closed: Closed, *, artifacts: Artifacts, hearing: JudgeReplies | None
+        self, name: str, task: Task, closed: Closed, *, artifacts: Artifacts, recorded: JudgeReplies | None
     ) -> Verdict:
-        jury = JudgeSession(self._judge, self._dialect, hearing, clock=self._clock)
+        jury = JudgeSession(self._judge, self._dialect, recorded, clock=self._clock)
         status, value = Status.OK, None
         try:
             found = await self._find(name, task, closed, artifacts=artifacts, jury=jury)
@@ -156,23 +155,17 @@ def recorded_episode(task: Task, closed: Closed, artifacts: Artifacts) -> Record
 async def _found(name: str, evaluator: Callable[..., Awaitable[object]], *given: Any) -> Finding:
     """What an evaluator of the person's own finds; whatever it raises costs this verdict, and no other task."""
 
-    async def evaluate() -> object:
-        return await evaluator(*given)
+    def failed(error: Exception) -> EvaluatorError:
+        said = cut(str(error), MOST_OF_A_MESSAGE)
+        return EvaluatorError(f"evaluator {name} raised {type(error).__name__}: {said}")
 
-    (found,) = await asyncio.gather(evaluate(), return_exceptions=True)
+    with plugin_boundary(failed, passes=(UsageError, JournalError, EvaluatorError)):
+        found = await evaluator(*given)
     match found:
         case Finding(value=int() | float() as value, why=str()) if 0.0 <= value <= 1.0:
             return Finding(value=float(value), why=cut(found.why, MOST_OF_A_MESSAGE))
         case Finding():
             raise EvaluatorError(f"evaluator {name} gave value={shown(found.value)}; a value is from 0 to 1")
-        case UsageError() | JournalError() | EvaluatorError():
-            raise found
-        case Exception():
-            raise EvaluatorError(
-                f"evaluator {name} raised {type(found).__name__}: {cut(str(found), MOST_OF_A_MESSAGE)}"
-            ) from found
-        case BaseException():
-            raise found
     raise EvaluatorError(f"evaluator {name} returned {type(found).__name__}, not a Finding")
 
 

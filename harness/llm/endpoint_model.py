@@ -37,14 +37,16 @@ class EndpointModel:
         *,
         retrier: Retrier,
         prices: Mapping[str, Price],
-        turns: RateLimiter | None = None,
+        rate_limiter: RateLimiter | None = None,
     ) -> None:
         """Connects to nothing yet.
 
         Args:
-            turns: One is taken for each HTTP request and never kept while waiting for the next; None = no limit.
+            rate_limiter: A permit is taken for each HTTP request, and not kept between two; None = no limit.
         """
-        self._exchanger = Exchanger(endpoint, settings, retrier=retrier, prices=prices, turns=turns or Unlimited())
+        self._exchanger = Exchanger(
+            endpoint, settings, retrier=retrier, prices=prices, rate_limiter=rate_limiter or Unlimited()
+        )
         self.endpoint = endpoint
         self._settings = settings
         self._provider = provider_of(settings.api)

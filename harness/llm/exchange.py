@@ -74,7 +74,7 @@ class Exchanger:
     _: KW_ONLY
     retrier: Retrier
     prices: Mapping[str, Price]
-    turns: RateLimiter = field(default_factory=Unlimited)
+    rate_limiter: RateLimiter = field(default_factory=Unlimited)
     """A permit is taken for each HTTP request and never kept while waiting for the next."""
     _reply_tokens: int = field(init=False)
 
@@ -94,17 +94,17 @@ class Exchanger:
         async def attempt() -> ReceivedAnswer:
             nonlocal requests, redirects, waited_s, again
             asked = PermitRequest(tokens=sending.tokens + self._reply_tokens, again=again)
-            turn = await self.turns.acquire(asked)
+            permit = await self.rate_limiter.acquire(asked)
             requests += 1
-            waited_s += turn.waited_s
+            waited_s += permit.waited_s
             try:
-                return await self._in_turn(turn, sending)
+                return await self._with_permit(permit, sending)
             except RetryableError as exc:
                 redirects = redirects + 1 if exc.redirected else 0
                 if redirects == _MOST_REDIRECTS:
                     raise ModelRejected(f"{exc}, then run again") from exc.__cause__
                 again = exc.refused
-                exc.closed_s = turn.closed_s if exc.refused else None
+                exc.closed_s = permit.closed_s if exc.refused else None
                 raise
 
         try:
@@ -119,7 +119,7 @@ class Exchanger:
             ) from exc
         return replace(received, usage=self.usage(received.answer, sending.model, requests), waited_s=waited_s)
 
-    async def _in_turn(self, turn: Permit, sending: Sending) -> ReceivedAnswer:
+    async def _with_permit(self, permit: Permit, sending: Sending) -> ReceivedAnswer:
         """One HTTP request; whatever comes of it, the turn ends with it."""
         ending = RequestResult(outcome=RequestOutcome.unused)
         try:
@@ -146,7 +146,7 @@ class Exchanger:
             ending = replace(ending, outcome=RequestOutcome.rejected)
             raise
         finally:
-            turn.end(ending)
+            permit.end(ending)
 
     async def _request(self, sending: Sending) -> Any:
         timeout_s = self.settings.timeout_s

@@ -55,22 +55,22 @@ class LiveStats:
         self._noticed.add(notice)
         return True
 
-    def tell(self, news: ProgressEvent) -> None:
-        if news.phase == Phase.notice:
+    def tell(self, event: ProgressEvent) -> None:
+        if event.phase == Phase.notice:
             return
-        if not news.task_id and news.phase != Phase.idle and (known := self.lanes.get(news.lane)):
-            news = replace(known, phase=news.phase, note=news.note)
-        elif news.phase == Phase.spending and (known := self.lanes.get(news.lane)):
-            news = replace(known, usage=news.usage)
-        self.lanes[news.lane] = news
-        if self.first is None and news.phase != Phase.idle:
+        if not event.task_id and event.phase != Phase.idle and (known := self.lanes.get(event.lane)):
+            event = replace(known, phase=event.phase, note=event.note)
+        elif event.phase == Phase.spending and (known := self.lanes.get(event.lane)):
+            event = replace(known, usage=event.usage)
+        self.lanes[event.lane] = event
+        if self.first is None and event.phase != Phase.idle:
             # Lanes on other machines tell only what has ended, which then began at some time since the start.
-            self.first = self.created if news.phase == Phase.ended else self.clock()
-        if news.phase == Phase.ended:
+            self.first = self.created if event.phase == Phase.ended else self.clock()
+        if event.phase == Phase.ended:
             self.ended += 1
-            self.usage += news.usage
-            self.scored += news.score is not None
-            self.passed += news.score == 1.0
+            self.usage += event.usage
+            self.scored += event.score is not None
+            self.passed += event.score == 1.0
 
     def doings(self) -> list[ProgressEvent]:
         """What every lane is at now, by number."""
@@ -78,7 +78,7 @@ class LiveStats:
             lane: ProgressEvent(lane=lane, task_id="", phase=Phase.waiting, note=why)
             for lane, why in self.waits().items()
         }
-        return [news for _, news in sorted({**self.lanes, **waiting}.items())]
+        return [event for _, event in sorted({**self.lanes, **waiting}.items())]
 
     def headline(self) -> str:
         """Progress, pass rate, tokens, cost and the time left at the present pace."""
@@ -86,7 +86,7 @@ class LiveStats:
         if self.scored:
             parts.append(f"pass rate {self.passed / self.scored:.1%}")
         usage = sum(
-            (news.usage for news in self.lanes.values() if news.phase not in (Phase.ended, Phase.idle)), self.usage
+            (event.usage for event in self.lanes.values() if event.phase not in (Phase.ended, Phase.idle)), self.usage
         )
         parts.append(f"{usage.prompt_tokens + usage.completion_tokens:,} tokens")
         parts.append(f"${usage.cost_usd:.4f}" if usage.priced else f"at least ${usage.cost_usd:.4f}")
@@ -105,7 +105,7 @@ class LiveStats:
         """
         if self.first is None or self.ended >= self.jobs or self.ended < max(2, len(self.lanes)):
             return None
-        busy = sum(news.phase not in (Phase.ended, Phase.idle) for news in self.lanes.values())
+        busy = sum(event.phase not in (Phase.ended, Phase.idle) for event in self.lanes.values())
         done = min(self.ended + busy / 2, self.jobs)
         return (self.clock() - self.first) / done * (self.jobs - done)
 
@@ -122,10 +122,10 @@ class LiveDisplay:
         self._board = board
         self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
 
-    def tell(self, news: ProgressEvent) -> None:
-        self._board.tell(news)
-        if news.phase == Phase.notice and self._board.is_new(news.note):
-            self._live.console.print(flat(news.note), markup=False, highlight=False)
+    def tell(self, event: ProgressEvent) -> None:
+        self._board.tell(event)
+        if event.phase == Phase.notice and self._board.is_new(event.note):
+            self._live.console.print(flat(event.note), markup=False, highlight=False)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -141,9 +141,9 @@ class LiveDisplay:
         for name in ("lane", "task", "step", "doing"):
             table.add_column(name, justify="right" if name in ("lane", "step") else "left", no_wrap=name != "doing")
         table.add_column("last action", ratio=1, no_wrap=True, overflow="ellipsis")
-        for news in self._board.doings():
-            doing = news.phase + (f": {news.note}" if news.note else "")
-            table.add_row(str(news.lane), news.task_id, str(news.step or ""), Text(doing), Text(news.action))
+        for event in self._board.doings():
+            doing = event.phase + (f": {event.note}" if event.note else "")
+            table.add_row(str(event.lane), event.task_id, str(event.step or ""), Text(doing), Text(event.action))
         if said := self._board.start_up():
             waited = self._board.clock() - self._board.created
             return Text(f"{said} ({duration(waited)})")
@@ -158,19 +158,20 @@ class PlainDisplay:
         self._console = console
         self._board = board
 
-    def tell(self, news: ProgressEvent) -> None:
-        self._board.tell(news)
-        if news.phase == Phase.ended:
-            verdict = "unscored" if news.score is None else "passed" if news.score == 1.0 else "failed"
-            why = f" ({news.note})" if news.note else ""
+    def tell(self, event: ProgressEvent) -> None:
+        self._board.tell(event)
+        if event.phase == Phase.ended:
+            verdict = "unscored" if event.score is None else "passed" if event.score == 1.0 else "failed"
+            why = f" ({event.note})" if event.note else ""
             self._line(
-                f"task {news.task_id}: {verdict} after {news.step} steps{why}; {self._board.headline()}{self._model()}"
+                f"task {event.task_id}: {verdict} after {event.step} steps{why};"
+                f" {self._board.headline()}{self._model()}"
             )
-        elif news.phase == Phase.notice:
-            if self._board.is_new(news.note):
-                self._line(news.note)
-        elif news.phase in (Phase.retrying, Phase.waiting):
-            self._line(f"lane {news.lane}, task {self._board.lanes[news.lane].task_id}: {news.note}")
+        elif event.phase == Phase.notice:
+            if self._board.is_new(event.note):
+                self._line(event.note)
+        elif event.phase in (Phase.retrying, Phase.waiting):
+            self._line(f"lane {event.lane}, task {self._board.lanes[event.lane].task_id}: {event.note}")
 
     def _model(self) -> str:
         flow = self._board.flow()

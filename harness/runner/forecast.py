@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
+from harness.episode.job import Job
 from harness.llm.limiter import Clock, Limiter
 from harness.llm.permits import PermitRequest, RequestResult
 from harness.llm.permits import RequestOutcome as Came
 from harness.records import Episode
-from harness.runner.job import Job
 from harness.runner.scheduler import Scheduler
 from harness.runner.virtual_time import Processor, run_virtual
 from harness.settings.models import RateLimits

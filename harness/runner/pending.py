@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.choices import Dialect
+from harness.episode.job import Job
 from harness.journal.index import EpisodeResult
 from harness.records import Status, Task
-from harness.runner.job import Job
 from harness.settings.resume import ResumeSettings
 from harness.settings.run import RunSettings
 

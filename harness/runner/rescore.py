@@ -26,6 +26,8 @@ from harness.api import (
     Reply,
 )
 from harness.codec import digest, plain
+from harness.episode.references import is_scored_with, newest_reference, realigned, with_reference
+from harness.episode.scoring import Case, cannot_be_scored, score_stored
 from harness.errors import ModelUnavailable
 from harness.evaluators.scorer import Scorer
 from harness.journal.final_state import FinalState, read_final_state
@@ -34,8 +36,6 @@ from harness.journal.store import ArtifactStore
 from harness.llm.request_scope import RequestScope, requests_of
 from harness.records import Reference, Scored
 from harness.records.optional import optional
-from harness.runner.references import is_scored_with, newest_reference, realigned, with_reference
-from harness.runner.scoring import Case, cannot_be_scored, score_stored
 from harness.secrets.symbols import Symbols
 
 _AT_ONCE = 8

@@ -56,11 +56,11 @@ class RunBudget:
         """A `Progress` that forwards to `progress` and checks the limits."""
         return _Watch(self, progress) if self._settings.is_limited else progress
 
-    def note(self, news: ProgressEvent) -> None:
-        if not news.task_id or news.phase not in (Phase.deciding, Phase.spending, Phase.retrying, Phase.ended):
+    def note(self, event: ProgressEvent) -> None:
+        if not event.task_id or event.phase not in (Phase.deciding, Phase.spending, Phase.retrying, Phase.ended):
             return
-        episode = self._read(news.task_id, news.trial)
-        self._spent[news.task_id, news.trial] = Spending.of(
+        episode = self._read(event.task_id, event.trial)
+        self._spent[event.task_id, event.trial] = Spending.of(
             episode.total_usage, episode.total_judge_usage, episode.total_elapsed_ms
         )
         self._look()
@@ -87,6 +87,6 @@ class _Watch:
         self._budget = budget
         self._progress = progress
 
-    def tell(self, news: ProgressEvent) -> None:
-        self._progress.tell(news)
-        self._budget.note(news)
+    def tell(self, event: ProgressEvent) -> None:
+        self._progress.tell(event)
+        self._budget.note(event)

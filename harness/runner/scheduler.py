@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
+from harness.episode.job import Job, unplaced
 from harness.errors import InfraError
 from harness.runner.dirty_sites import DirtySites, SiteInstance
-from harness.runner.job import Job, unplaced
 from harness.runner.site_lock_table import SiteLockTable
 from harness.runner.site_locks import LockPlanner, LockRequest
 from harness.runner.site_state import SiteState

@@ -7,13 +7,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
-from harness.errors import InfraError
+from harness.errors import ShutdownRequested
 
 T = TypeVar("T")
-
-
-class ShutdownRequested(InfraError):
-    """The run is stopping; this says nothing about the task and is never recorded."""
 
 
 class ShutdownSignal:
@@ -42,7 +38,7 @@ class ShutdownSignal:
         """Wait, unless the run ends first.
 
         Raises:
-            Interrupted: It did.
+            ShutdownRequested: It did.
         """
         try:
             async with asyncio.timeout(seconds):
@@ -55,7 +51,7 @@ class ShutdownSignal:
         """Wait for something, unless the run ends first.
 
         Raises:
-            Interrupted: It did.
+            ShutdownRequested: It did.
         """
         try:
             async with asyncio.timeout(0 if self() else None) as wait:

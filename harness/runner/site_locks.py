@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from harness.episode.job import Job
 from harness.journal.index import EpisodeResult
 from harness.records import Task
-from harness.runner.job import Job
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ Why: docs/decisions/resume.md#with-a-reset-hook-a-resumed-job-is-always-reset-an
 from collections.abc import Mapping
 from dataclasses import replace
 
+from harness.episode.job import Job
 from harness.journal.index import EpisodeResult
 from harness.runner.dirty_sites import DirtySites, SiteInstance
-from harness.runner.job import Job
 from harness.runner.site_locks import LockPlanner
 
 

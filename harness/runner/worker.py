@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
+from harness.episode.background import SerialWriter, cancellation_as_error
+from harness.episode.episode import EpisodeRunner
+from harness.episode.job import Job
+from harness.episode.recorder import EpisodeDeps, JournalWriter
 from harness.errors import BrowserLost, EpisodeLeft, InfraError
 from harness.journal.index import EpisodeResult, result_of
 from harness.protocols import EnvironmentFactory, Phase, ProgressEvent
 from harness.records import Task
-from harness.runner.cancellation import cancellation_as_error
-from harness.runner.episode import EpisodeRunner
-from harness.runner.job import Job
 from harness.runner.pending import PendingPolicy, is_finished
-from harness.runner.recorder import EpisodeDeps, JournalWriter
-from harness.runner.serial_writer import SerialWriter
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +46,7 @@ class _Left:
 class Worker:
     """The dependencies of its lanes; the browser starts when the first episode needs it."""
 
-    kit: Callable[[int], EpisodeDeps]
+    deps: Callable[[int], EpisodeDeps]
     """Lane number to what its episodes share."""
     pool: EnvironmentFactory
     journals: Callable[[Task, int], AbstractContextManager[JournalWriter]]
@@ -64,21 +63,21 @@ class Worker:
             await self._run_lane(lane, jobs)
 
     async def _run_lane(self, lane: int, jobs: JobSource) -> None:
-        kit = self.kit(lane)
-        while not kit.stopping():
+        deps = self.deps(lane)
+        while not deps.stopping():
             job = await jobs.take(lane)
             if job is None:
                 break
-            left = await self._run(job, lane, kit)
+            left = await self._run(job, lane, deps)
             await jobs.settle(
-                lane, replace(job, reopen=False, alone=left.alone or job.alone), over=left.over or kit.stopping()
+                lane, replace(job, reopen=False, alone=left.alone or job.alone), over=left.over or deps.stopping()
             )
-        kit.progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.idle))
+        deps.progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.idle))
 
-    async def _run(self, job: Job, lane: int, kit: EpisodeDeps) -> "_Left":
+    async def _run(self, job: Job, lane: int, deps: EpisodeDeps) -> "_Left":
         """Run one job as far as possible."""
-        async with self._opened(job, kit.write) as journal:
-            runner = EpisodeRunner(kit, job, journal, lane=lane)
+        async with self._opened(job, deps.write) as journal:
+            runner = EpisodeRunner(deps, job, journal, lane=lane)
             note, alone = "", False
             try:
                 if journal.episode.closed is None or job.reopen:
@@ -86,14 +85,14 @@ class Worker:
                 await runner.score()
             except EpisodeLeft as error:
                 if (left := result_of(journal.episode)) is not None:
-                    kit.progress.tell(self._news(lane, left, over=True, note=str(error)))
+                    deps.progress.tell(self._event(lane, left, over=True, note=str(error)))
                 return _Left(over=True, alone=False)
             except InfraError as error:
                 note, alone = str(error), isinstance(error, BrowserLost)
             became = result_of(journal.episode)
             over = became is not None and is_finished(became, self.policy)
             if became is not None and (over or note):
-                kit.progress.tell(self._news(lane, became, over=over, note=note))
+                deps.progress.tell(self._event(lane, became, over=over, note=note))
         logger.info("task %s trial %d: %s", job.task.task_id, job.trial, "over" if over else f"still pending: {note}")
         return _Left(over=over, alone=alone)
 
@@ -107,7 +106,7 @@ class Worker:
         finally:
             await write(partial(opening.__exit__, None, None, None))
 
-    def _news(self, lane: int, became: EpisodeResult, *, over: bool, note: str) -> ProgressEvent:
+    def _event(self, lane: int, became: EpisodeResult, *, over: bool, note: str) -> ProgressEvent:
         score = became.scores.get(self.policy.dialect)
         return ProgressEvent(
             lane=lane,

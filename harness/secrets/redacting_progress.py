@@ -15,5 +15,5 @@ class RedactingProgress:
     progress: Progress
     redact: Callable[[str], str]
 
-    def tell(self, news: ProgressEvent) -> None:
-        self.progress.tell(replace(news, action=self.redact(news.action), note=self.redact(news.note)))
+    def tell(self, event: ProgressEvent) -> None:
+        self.progress.tell(replace(event, action=self.redact(event.action), note=self.redact(event.note)))

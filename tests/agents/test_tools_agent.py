@@ -16,10 +16,10 @@ from harness.agents.tools_agent import NO_CALL, ToolBox, ToolsAgent
 from harness.api import Message, Reply
 from harness.cli import configured
 from harness.codec import decode, encode
+from harness.episode.decision import checked_decision
 from harness.errors import ConfigError
 from harness.evaluation.builder import build_agent, check_plugins
 from harness.records import Acted, Decided, Done, Episode, LiveObservation, Node, Outcome, Refused, Step, ToolCall
-from harness.runner.decisions import checked_decision
 from harness.settings.agents import ToolsSettings
 from harness.testing import a_task, observation
 

@@ -10,12 +10,12 @@ import pytest
 
 from harness.choices import Durability
 from harness.codec import dumps, loads
+from harness.episode.job import task_digest
+from harness.episode.references import with_reference
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.webvoyager.last_screenshots import LastScreenshots
 from harness.records import Eval, Reference, Scored
-from harness.runner.job import task_digest
-from harness.runner.references import with_reference
 from tests.scored_runs import FUZZY, MUST, a_task, play, scored
 
 Change = Callable[[Reference], Reference]

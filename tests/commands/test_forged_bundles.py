@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from harness.codec import build, dumps, loads, seal
+from harness.episode.job import task_digest
 from harness.main import main
 from harness.plugins.bundles.archive import opened, write_archive
 from harness.records import Task
-from harness.runner.job import task_digest
 from tests.e2e.conftest import PROJECT, command, environment
 from tests.forked import Forks
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.codec import dumps
+from harness.episode.decision import public_episode, public_task
 from harness.journal.log import read
 from harness.records import CloseReason, Episode, Opened, Scored, Status, Verdict
-from harness.runner.public_task import public_episode, public_task
 from harness.testing import a_task
 from tests.e2e.conftest import PROJECT, Start
 from tests.e2e.looking_around import texts

@@ -7,11 +7,11 @@ import pytest
 
 from harness.actions import Action, CairnActionSet, GoBack, NewTab
 from harness.api import Benchmark, CloseReason, PluginFailed, Task
+from harness.episode.attempt import Termination
 from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.suite import Suite
 from harness.evaluation.worker_pool import _stop_rules_of
 from harness.records import EpisodeLimits
-from harness.runner.termination import Termination
 from tests.journal.episodes import task
 
 

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from rich.console import Console
 
+from harness.errors import ShutdownRequested
 from harness.evaluation.builder import build_rate_limiter
 from harness.evaluation.models import LaneLimiter, RequestCounter
 from harness.llm.limiter import Limiter, LimiterStats
@@ -13,7 +14,7 @@ from harness.protocols import Phase, ProgressEvent
 from harness.reports.display import LiveStats, PlainDisplay
 from harness.reports.summary import Invocation
 from harness.reports.table import _limited
-from harness.runner.shutdown import ShutdownRequested, ShutdownSignal
+from harness.runner.shutdown import ShutdownSignal
 from harness.settings.models import JudgeSettings, LlmSettings, RateLimits
 
 

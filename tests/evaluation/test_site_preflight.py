@@ -15,11 +15,11 @@ from harness.browser.network import site_probe
 from harness.browser.network.site_probe import Probed, probe
 from harness.browser.network.system_proxy import SystemProxies
 from harness.config.site_settings import read_sites
+from harness.episode.job import Job
 from harness.evaluation.preflight import tasks_on_sites
 from harness.evaluation.site_preflight import SiteFindings, look_at_sites
 from harness.journal.index import scan
 from harness.records import Eval, Task
-from harness.runner.job import Job
 from tests.e2e.conftest import Start, harness_here, start_here
 from tests.reports.runs import Shape, fill
 

@@ -27,12 +27,12 @@ from harness.actions import (
     extract,
     resolve,
 )
+from harness.episode.attempt import stop_rules
 from harness.errors import ActionSyntaxError
 from harness.evaluation.action_classes import ACTION_SETS, action_set_of
 from harness.plugins.webarena.public_urls import to_deployed, to_public
 from harness.plugins.webarena.same_action import equivalent
 from harness.records import EpisodeLimits
-from harness.runner.termination import stop_rules
 from tests.golden.outcome import Case, Decision, Outcome, same
 
 ANY_CHARACTER = Decision(

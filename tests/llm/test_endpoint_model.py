@@ -332,7 +332,7 @@ async def test_a_turn_is_taken_for_each_request_and_not_kept_while_waiting() -> 
 
     retrier = Retrier(RetryPolicy(), timing=Timing(sleep=sleep))
     settings = ChatSettings(model="m", max_tokens=100)
-    async with EndpointModel(mocked(handler), settings, retrier=retrier, prices={}, turns=turns) as model:
+    async with EndpointModel(mocked(handler), settings, retrier=retrier, prices={}, rate_limiter=turns) as model:
         reply = await model.ask(ASKED)
         assert (reply.text, reply.waited_s) == ("hi", 4.0)
         await model.ask(ASKED)
@@ -357,7 +357,7 @@ async def test_a_refusal_waits_for_its_turn_and_is_no_failed_attempt(closed_s: f
 
     retrier = waits.retrier(max_attempts=2, max_retry_s=600.0)
     async with EndpointModel(
-        mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, turns=turns
+        mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, rate_limiter=turns
     ) as model:
         if requests == 1:
             with pytest.raises(ModelUnavailable, match="HTTP 429"):
@@ -382,7 +382,7 @@ async def test_time_spent_waiting_for_turns_is_no_time_spent_retrying() -> None:
     timing = Timing(monotonic=lambda: passed[0] + waits.monotonic(), sleep=waits.sleep, chance=lambda: 0.5)
     retrier = Retrier(RetryPolicy(max_retry_s=60.0), timing=timing)
     async with EndpointModel(
-        mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, turns=turns
+        mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, rate_limiter=turns
     ) as model:
         assert (await model.ask(ASKED)).usage.requests == 3
 

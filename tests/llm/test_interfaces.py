@@ -149,7 +149,7 @@ async def test_an_outage_opens_the_circuit_and_an_answer_closes_it(api: str) -> 
     waits = Waits()
     breaker = Breaker(waits)
     async with scripted({"do": "503", "on": {"first": 8}}, waits=waits, api=api) as (model, _):
-        model._exchanger.turns = breaker.limiter
+        model._exchanger.rate_limiter = breaker.limiter
         guarded = CircuitBreakerModel(model, breaker.limiter, max_outage_s=3600.0, monotonic=waits.monotonic)
         with pytest.raises(ModelUnavailable):
             await model.ask(ASKED)

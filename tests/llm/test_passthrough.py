@@ -96,7 +96,7 @@ def passthrough_at(port: int, *, model: str | None = None, limiter: RateLimiter 
     endpoint = Endpoint(EndpointSettings(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY))
     settings = ChatSettings(model="other", timeout_s=5.0)
     turns, retrier = limiter or Unlimited(), Waits().retrier(max_attempts=3)
-    exchanger = Exchanger(endpoint, settings, retrier=retrier, prices={"m": PRICE}, turns=turns)
+    exchanger = Exchanger(endpoint, settings, retrier=retrier, prices={"m": PRICE}, rate_limiter=turns)
     return Passthrough(exchanger, OutageWaiter(turns, max_outage_s=0.0), model=model)
 
 

@@ -8,11 +8,11 @@ import pytest
 from harness.actions import Cdp, Stop
 from harness.choices import Durability
 from harness.codec import dumps
+from harness.episode.artifacts import trajectory_of
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.html_report.report import write_report
 from harness.records import BrowserCommand, Commanded, Decided, Landed, Record
-from harness.runner.persist import trajectory_of
 from harness.runs import Run, step_rows
 from tests.reports.runs import Shape, episode, task, write
 

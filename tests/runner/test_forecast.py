@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from harness.episode.job import Job
 from harness.records import Eval, Task
 from harness.runner.forecast import START_S, EpisodeProfile, Forecast, Resources, StepProfile, average_profile, forecast
-from harness.runner.job import Job
 from harness.runner.scheduler import Scheduler
 from harness.runner.site_locks import LockableSites, LockPlanner
 from harness.settings.models import RateLimits

@@ -17,10 +17,10 @@ from random import Random
 import httpx
 import pytest
 
+from harness.episode.job import Job
 from harness.loopback_server import serving
 from harness.plugins.demo.registry import SITES
 from harness.plugins.demo.tenants import SitesApp
-from harness.runner.job import Job
 from harness.runner.scheduler import Scheduler
 from tests.plugins.demo.conftest import sign_in
 from tests.runner.sites import Journals, a_job

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.episode.job import Job
 from harness.errors import ConfigError, SiteUnavailable
 from harness.journal.site_log import SiteLog
 from harness.records import Task
 from harness.runner.dirty_sites import DirtySites, ResetWhen, SiteInstance
-from harness.runner.job import Job
 from harness.runner.scheduler import MAX_SKIPS, Scheduler
 from tests.journal.episodes import acted, decided, opened
 from tests.runner.sites import FOUR, Journals, a_job, reader, writer

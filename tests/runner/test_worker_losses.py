@@ -16,6 +16,7 @@ import pytest
 from harness.actions import Stop
 from harness.api import WorkerHandle
 from harness.choices import Dialect
+from harness.episode.job import Job
 from harness.errors import UsageError
 from harness.journal.log import read
 from harness.journal.store import RunFolder
@@ -40,7 +41,6 @@ from harness.runner.executors.supervisor import (
     run_supervised,
 )
 from harness.runner.executors.worker_losses import GivenJobs, WorkerLosses
-from harness.runner.job import Job
 from harness.runner.pending import PendingPolicy
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal

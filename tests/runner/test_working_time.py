@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from harness.runner.working_time import GAP_S, LOOKS_EVERY_S, WorkingTime
+from harness.working_time import GAP_S, LOOKS_EVERY_S, WorkingTime
 
 STOPPED_S = 3.0
 SCRIPT = """
 import sys, time
-from harness.runner.working_time import working_s
+from harness.working_time import working_s
 begun, monotonic = working_s(), time.monotonic()
 print("measuring", flush=True)
 sys.stdin.readline()
@@ -40,7 +40,7 @@ async def test_a_process_that_was_stopped_is_not_charged_for_it() -> None:
 
 WAITING = """
 import asyncio, time
-from harness.runner.working_time import run_in_working_time
+from harness.working_time import run_in_working_time
 async def wait():
     monotonic = time.monotonic()
     print("waiting", flush=True)

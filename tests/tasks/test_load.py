@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from harness.codec import dumps, loads
+from harness.episode.job import task_digest
 from harness.errors import TaskError
 from harness.records import HtmlTarget
-from harness.runner.job import task_digest
 from harness.tasks import load
 
 SITES = {"shop": "http://shop.localhost/", "forum": "http://forum.localhost"}

@@ -103,7 +103,7 @@ class Collector:
         with suppress(Error):  # it is going elsewhere, which the next read shows
             await self._prepared(cdp, held)
 
-    async def collect(self, page: Page, cdp: CDPSession, view: Box, *, sight: ReadHints) -> PageSnapshot:
+    async def collect(self, page: Page, cdp: CDPSession, view: Box, *, hints: ReadHints) -> PageSnapshot:
         """Read a page.
 
         Args:
@@ -112,12 +112,12 @@ class Collector:
         Raises:
             playwright.async_api.Error: The page went elsewhere, or is gone.
         """
-        held = sight.held or next(FrameDocument(*pair) for pair in (await self._loaders(cdp)).items())
+        held = hints.held or next(FrameDocument(*pair) for pair in (await self._loaders(cdp)).items())
         ask = await self._prepared(cdp, held)
         collected = PageSnapshot()
         place = _Place(document=Document(loader=held.loader, session=cdp), view=view)
         try:
-            await self._read(page, collected, place, ask, small=sight.is_small)
+            await self._read(page, collected, place, ask, small=hints.is_small)
         except Error:
             self._ready.pop(cdp, None)
             raise

@@ -140,7 +140,7 @@ class Observer:
         self,
         page: Page,
         cdp: CDPSession,
-        sight: ReadHints = ReadHints(),  # noqa: B008 (immutable)
+        hints: ReadHints = ReadHints(),  # noqa: B008 (immutable)
     ) -> RenderedPage:
         """Read a page as it is now; the caller has let it settle, and sees to it that it is still the same one after.
 
@@ -149,13 +149,13 @@ class Observer:
         """
         if not self._tree:
             return await self._read_html(cdp)
-        tree = await self._read_tree(page, cdp, sight)
+        tree = await self._read_tree(page, cdp, hints)
         return _joined(tree, await self._read_html(cdp)) if self._html else tree
 
-    async def _read_tree(self, page: Page, cdp: CDPSession, sight: ReadHints) -> RenderedPage:
-        collected = await self._collector.collect(page, cdp, self._view, sight=sight)
+    async def _read_tree(self, page: Page, cdp: CDPSession, hints: ReadHints) -> RenderedPage:
+        collected = await self._collector.collect(page, cdp, self._view, hints=hints)
         if collected.torn:
-            collected = await self._collector.collect(page, cdp, self._view, sight=sight)
+            collected = await self._collector.collect(page, cdp, self._view, hints=hints)
 
         def label(node: AXNode) -> str:
             if "backendDOMNodeId" not in node:

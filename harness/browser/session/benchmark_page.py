@@ -16,7 +16,7 @@ from harness.browser.network.addresses import host_of
 from harness.browser.session.browser_session import BrowserSession
 from harness.browser.session.page_values import LARGEST, MOST_ITEMS, bounded
 from harness.codec import dumps
-from harness.errors import ActionFailed, HarnessError, PluginFailed, SiteUnavailable
+from harness.errors import ActionFailed, HarnessError, PluginFailed, SiteUnavailable, plugin_boundary
 from harness.records import Opened, Task
 from harness.settings.browser import BrowserSettings
 
@@ -167,18 +167,13 @@ class BenchmarkCalls:
 
     async def _call(self, name: str, answer: Awaitable[T]) -> T:
         """Whatever the class raises costs this attempt of the task."""
-        with self._window.traffic.unrecorded():
-            (found,) = await asyncio.gather(answer, return_exceptions=True)
-        match found:
-            case HarnessError() | Error():  # playwright's is a browser that went away: the caller's guard knows why
-                raise found
-            case Exception():
-                raise PluginFailed(
-                    f"the benchmark's {name} raised {type(found).__name__}: {cut(str(found), _SHOWN)}"
-                ) from found
-            case BaseException():
-                raise found
-        return found
+
+        def failed(error: Exception) -> PluginFailed:
+            return PluginFailed(f"the benchmark's {name} raised {type(error).__name__}: {cut(str(error), _SHOWN)}")
+
+        # playwright's error is a browser that went away: the caller's guard knows why
+        with self._window.traffic.unrecorded(), plugin_boundary(failed, passes=(HarnessError, Error)):
+            return await answer
 
 
 def _host(url: str) -> str:

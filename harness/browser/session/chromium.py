@@ -89,7 +89,7 @@ class ChromiumPool:
         self._sites = sites
         self._visits = visits
         self._shared = shared
-        self._gear = EnvironmentDeps(
+        self._deps = EnvironmentDeps(
             pages=PageSettings(browser=settings, observation=observation, appends=appends),
             restoring=restoring,
             checkpoints=checkpoints,
@@ -157,7 +157,7 @@ class ChromiumPool:
                 visits=life.visits,
                 devtools=life.devtools,
             )
-            async with self._episode(life, BrowserEnvironment(life.browser, place, self._gear)) as environment:
+            async with self._episode(life, BrowserEnvironment(life.browser, place, self._deps)) as environment:
                 yield environment
 
     @asynccontextmanager

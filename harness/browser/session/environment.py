@@ -68,18 +68,18 @@ class EnvironmentDeps:
 class BrowserEnvironment:
     """One episode's browser; every restore begins with a fresh window."""
 
-    def __init__(self, browser: Browser, lane: SiteBinding, gear: EnvironmentDeps) -> None:
+    def __init__(self, browser: Browser, lane: SiteBinding, deps: EnvironmentDeps) -> None:
         self.guard = lane.guard
         self._browser = browser
         self._lane = lane
-        self._gear = gear
-        self._settings = gear.pages.browser
-        self._takes_pictures = gear.pages.screenshots
+        self._deps = deps
+        self._settings = deps.pages.browser
+        self._takes_pictures = deps.pages.screenshots
         self._watch = Deadline()
         self._sites: tuple[Site, ...] = ()
         """The sites of the task."""
         self._patience = site_health.WaitPolicy(
-            limit_s=self._settings.navigation_timeout_s, tell=partial(gear.tell, lane.number)
+            limit_s=self._settings.navigation_timeout_s, tell=partial(deps.tell, lane.number)
         )
         self._open: BrowserSession | None = None
         self._unrecorded: tuple[SideEffect, ...] = ()
@@ -109,7 +109,7 @@ class BrowserEnvironment:
         self._sites = tuple(site for site in self._lane.sites if site.name in task.sites)
         self._opened = episode.opened
         self._facts = in_doubt.SiteFacts.of(task, self._lane.sites, clean)
-        settings, plan = self._gear.restoring, restoration.RESET
+        settings, plan = self._deps.restoring, restoration.RESET
         if is_driven := restoration.is_driven(episode):
             restoration.check_driven(task, episode, sites=self._lane.sites, settings=settings, clean=clean)
         else:
@@ -126,7 +126,7 @@ class BrowserEnvironment:
             await self._shut()
             async with self._patient():
                 restored = await self._restored(task, episode, plan, is_driven=is_driven)
-            self._gear.reached.update(site.url for site in self._sites)
+            self._deps.reached.update(site.url for site in self._sites)
             return restored
         finally:
             self._is_restoring = False
@@ -150,7 +150,7 @@ class BrowserEnvironment:
         """The start page, from which a process that drives the browser does all it did before."""
         view = await self._arrive(task, episode=episode)
         assert episode.arrival is not None
-        alike = restoration.compare(view, episode.arrival, least=self._gear.restoring.min_similarity, step=0)
+        alike = restoration.compare(view, episode.arrival, least=self._deps.restoring.min_similarity, step=0)
         if not episode.steps:
             await effects.finish(is_strict=False)
         effects.passed(1)
@@ -160,7 +160,7 @@ class BrowserEnvironment:
         self, task: Task, episode: Episode, plan: restoration.Plan, effects: RestoredEffects
     ) -> RestoreResult:
         doubts = RestoreDoubts(
-            episode, plan, sites=self._lane.sites, facts=self._facts, policy=self._gear.restoring.in_doubt
+            episode, plan, sites=self._lane.sites, facts=self._facts, policy=self._deps.restoring.in_doubt
         )
         await doubts.begin()
         if plan.strategy == "checkpoint":
@@ -193,7 +193,7 @@ class BrowserEnvironment:
         async with self._patient(), self._watched("performing an action"):
             view = await self._window.look(recorded=recorded.observation)
         self._window.storage.checkpoint()
-        alike = restoration.compare(view, recorded, least=self._gear.restoring.min_similarity, step=recorded.step)
+        alike = restoration.compare(view, recorded, least=self._deps.restoring.min_similarity, step=recorded.step)
         if effects is not None:
             finish = effects.finish if is_last else partial(effects.complete, recorded.step)
             await finish(is_strict=False)
@@ -296,9 +296,9 @@ class BrowserEnvironment:
         try:
             yield
         except SiteUnavailable:
-            unknown = {site.url for site in self._sites} - self._gear.reached
-            if not unknown & self._gear.in_vain and not await site_health.wait(self._sites, self._patience):
-                self._gear.in_vain.update(unknown)
+            unknown = {site.url for site in self._sites} - self._deps.reached
+            if not unknown & self._deps.in_vain and not await site_health.wait(self._sites, self._patience):
+                self._deps.in_vain.update(unknown)
             raise
 
     async def _check_sites(self) -> None:
@@ -311,7 +311,7 @@ class BrowserEnvironment:
         sites = login.wanted(task, self._lane.sites)
         self._watch = Deadline()
         if storage is None:
-            storage = self._gear.logins.state(self._lane, sites)
+            storage = self._deps.logins.state(self._lane, sites)
         doubtful = restoration.may_be_in_doubt(task, self._lane.sites, self._facts.reset)
         state = InitialState(
             storage=storage,
@@ -320,18 +320,18 @@ class BrowserEnvironment:
         )
         async with self._watched("opening a window"):
             self._open = await BrowserSession.open(
-                self._browser, self._lane, pages=self._gear.pages, state=state, watch=self._watch
+                self._browser, self._lane, pages=self._deps.pages, state=state, watch=self._watch
             )
         if self._effects is not None:
             self._effects.listen(self._open.traffic, self._open.tabs)
-        tell = partial(self._gear.tell, self._lane.number)
+        tell = partial(self._deps.tell, self._lane.number)
         self._visits = self._lane.visits.begin(self._open.context, self._open.tabs, tell)
-        if (benchmark := self._gear.benchmark) is not None:
+        if (benchmark := self._deps.benchmark) is not None:
             self._benchmark = BenchmarkCalls(benchmark, self._open, self._settings, task=task, opened=self._opened)
         async with self._watched("logging in"):
             with self._window.traffic.unrecorded():
                 if await login.ensure(self._window, sites):
-                    await self._gear.logins.keep(self._window, sites)
+                    await self._deps.logins.keep(self._window, sites)
             if self._settings.har:
                 self._trace = await Trace.begin(self._window.context)
 
@@ -379,7 +379,7 @@ class BrowserEnvironment:
         acted = episode.steps[anchor - 1].acted if anchor else episode.arrival
         assert acted is not None
         urls, current = checkpoint.recorded_tabs(acted)
-        state = checkpoint.recorded_state(episode.steps[:anchor], self._gear.checkpoints, self._lane.addresses)
+        state = checkpoint.recorded_state(episode.steps[:anchor], self._deps.checkpoints, self._lane.addresses)
         await self._fresh(task, state or checkpoint.state_of_task(task))
         self._window.reserve_ids(checkpoint.used_ids(episode))
         if self._trace is not None:

@@ -76,7 +76,7 @@ def functions() -> Mapping[str, PageFunction]:
     return found
 
 
-async def call(text: str, scene: FunctionContext) -> str:
+async def call(text: str, context: FunctionContext) -> str:
     """Answer a call such as `shop_latest_order_url()`.
 
     Raises:
@@ -94,8 +94,8 @@ async def call(text: str, scene: FunctionContext) -> str:
         if (kind == "page") is not (argument is PAGE):
             raise EvaluatorError(f"{name} takes {', '.join(function.parameters) or 'nothing'}")
         if kind != "page":
-            values.append(str(argument).replace("__last_url__", scene.last_url))
-    return await function.ask(scene, *values)
+            values.append(str(argument).replace("__last_url__", context.last_url))
+    return await function.ask(context, *values)
 
 
 def _json(answer: HttpAnswer, path: str) -> Any:

@@ -18,6 +18,8 @@ from harness.actions import Stop
 from harness.api import NO_EVALUATORS, Evaluator
 from harness.choices import Durability
 from harness.codec import dumps, repeats_a_key
+from harness.episode.job import task_digest
+from harness.episode.references import with_reference
 from harness.errors import JournalError
 from harness.evaluators import DIALECTS
 from harness.evaluators.scorer import SHIPPED
@@ -30,8 +32,6 @@ from harness.journal.store import ArtifactStore
 from harness.plugins.bundles.derived_files import DerivedFiles
 from harness.plugins.bundles.manifest import MANIFEST, BundledScore, Manifest, claimed_scores
 from harness.records import Closed, CloseReason, Episode, Reference, Scored, Status, Verdict
-from harness.runner.job import task_digest
-from harness.runner.references import with_reference
 from harness.runner.rescore import recorded_scorer, rescored
 from harness.runs.notes import corrected_notes
 

@@ -72,7 +72,7 @@ class WorkerActor:
         self._patience_s = patience_s
         self._said = bytearray()
         self._logged = bytearray()
-        self._news = asyncio.Event()
+        self._event = asyncio.Event()
         self._listened = time.monotonic()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -110,8 +110,8 @@ class WorkerActor:
             return None
         with suppress(TimeoutError):
             async with asyncio.timeout(self._patience_s / 4):
-                await self._news.wait()
-        self._news.clear()
+                await self._event.wait()
+        self._event.clear()
         said, logged = bytes(self._said), bytes(self._logged)
         self._said.clear()
         self._logged.clear()
@@ -126,8 +126,8 @@ class WorkerActor:
     async def _keep(self, stream: asyncio.StreamReader, kept: bytearray) -> None:
         while part := await stream.read(1 << 20):
             kept += part
-            self._news.set()
-        self._news.set()
+            self._event.set()
+        self._event.set()
 
     async def _mind(self) -> None:
         """End the process when its supervisor is not connected any more."""

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from harness.codec import CodecError, build
 from harness.config import HIDDEN
-from harness.errors import ConfigError, ExitCode, JournalError, UsageError
+from harness.episode.job import task_digest
+from harness.episode.references import Outcomes, as_asked
+from harness.errors import ConfigError, ExitCode, JournalError, ShutdownRequested, UsageError
 from harness.evaluation.builder import pending_policy
 from harness.evaluation.retry_request import standing
 from harness.evaluation.run_context import RunContext
@@ -22,12 +24,9 @@ from harness.journal.store import journal_name
 from harness.plugins.clusters.slurm_jobs import SlurmJobs
 from harness.protocols import Phase, Progress, ProgressEvent
 from harness.reports.summary import Invocation
-from harness.runner.job import task_digest
 from harness.runner.pending import is_finished, pending_jobs
 from harness.runner.process_tree import kill_orphans
-from harness.runner.references import Outcomes, as_asked
 from harness.runner.scheduler import Scheduler
-from harness.runner.shutdown import ShutdownRequested
 from harness.runs.about import SUMMARY
 from harness.tasks.shards import shard_of
 

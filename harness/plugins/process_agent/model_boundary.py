@@ -18,7 +18,7 @@ from harness.plugins.process_agent.events import OverBudget, SessionOver
 from harness.plugins.process_agent.request_difference import first_difference
 from harness.protocols import StagedArtifact
 from harness.records import Answered, Asked, Boundary
-from harness.runner.working_time import working_s
+from harness.working_time import working_s
 
 _LONGEST_NAME = 200
 

@@ -21,7 +21,7 @@ from harness.actions import Stop, resolve
 from harness.agents.tools_agent import ToolBox
 from harness.api import Decision, Reply
 from harness.codec import dumps
-from harness.errors import ConfigError, InfraError, PluginFailed
+from harness.errors import ConfigError, InfraError, PluginFailed, ShutdownRequested
 from harness.llm.passthrough import Passthrough
 from harness.plugins.process_agent import mcp_stdio
 from harness.plugins.process_agent.agent_process import AgentProcess
@@ -48,8 +48,7 @@ from harness.protocols import (
     SharedBrowser,
 )
 from harness.records import Boundary, Episode, Exited, Guarded, LiveObservation, Task
-from harness.runner.shutdown import ShutdownRequested
-from harness.runner.working_time import working_s
+from harness.working_time import working_s
 
 _GRACE_S = 10.0
 """For a process that has called `stop`, before it is killed."""

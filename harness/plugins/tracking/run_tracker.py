@@ -88,9 +88,9 @@ class _Counting:
         self._every = every
         self._ended = 0
 
-    def tell(self, news: ProgressEvent) -> None:
-        self._progress.tell(news)
-        if news.phase == Phase.ended:
+    def tell(self, event: ProgressEvent) -> None:
+        self._progress.tell(event)
+        if event.phase == Phase.ended:
             self._ended += 1
             if self._ended % self._every == 0:
                 self.due.set()

@@ -63,7 +63,7 @@ def check(text: str) -> tuple[_Function, list[str]]:
     return function, [str(one) for one in arguments if one is not PAGE]
 
 
-async def call(text: str, scene: Scene) -> Any:
+async def call(text: str, context: Scene) -> Any:
     """Answer a call such as `get_query_text(__page__, '.price')`.
 
     Raises:
@@ -71,7 +71,7 @@ async def call(text: str, scene: Scene) -> Any:
         SiteUnavailable: It does not answer.
     """
     function, arguments = check(text)
-    return await function.ask(scene, *(one.replace("__last_url__", scene.last_url) for one in arguments))
+    return await function.ask(context, *(one.replace("__last_url__", context.last_url) for one in arguments))
 
 
 async def run(page: BenchmarkPage, source: str, default: Any) -> Any:
@@ -83,13 +83,13 @@ async def run(page: BenchmarkPage, source: str, default: Any) -> Any:
 # --- shopping, over its REST interface --------------------------------------------------------------
 
 
-async def _rest(scene: Scene, path: str) -> Any:
-    if not scene.shop:
+async def _rest(context: Scene, path: str) -> Any:
+    if not context.shop:
         raise EvaluatorError("the run has no site shopping, which this task asks")
     headers = {"Content-Type": "application/json"}
-    asked = await scene.page.fetch(scene.shop + TOKEN_PATH, method="POST", headers=headers, body=dumps(dict(ADMIN)))
+    asked = await context.page.fetch(context.shop + TOKEN_PATH, method="POST", headers=headers, body=dumps(dict(ADMIN)))
     headers["Authorization"] = f"Bearer {_json(asked, TOKEN_PATH)}"
-    return _json(await scene.page.fetch(scene.shop + path, headers=headers), path)
+    return _json(await context.page.fetch(context.shop + path, headers=headers), path)
 
 
 def _json(answer: SiteAnswer, path: str) -> Any:
@@ -101,17 +101,17 @@ def _json(answer: SiteAnswer, path: str) -> Any:
         raise EvaluatorError(f"{path} did not answer with JSON") from error
 
 
-async def _latest_order_url(scene: Scene) -> str:
-    found = await _rest(scene, NEWEST_ORDER)
+async def _latest_order_url(context: Scene) -> str:
+    found = await _rest(context, NEWEST_ORDER)
     try:
-        return f"{scene.shop}/sales/order/view/order_id/{int(found['items'][0]['increment_id'])}/"
+        return f"{context.shop}/sales/order/view/order_id/{int(found['items'][0]['increment_id'])}/"
     except (LookupError, TypeError, ValueError) as error:
         raise EvaluatorError("the shop has no orders") from error
 
 
 def _latest_review(read: Callable[[Any], str]) -> Callable[[Scene, str], Awaitable[str]]:
-    async def ask(scene: Scene, sku: str) -> str:
-        reviews = await _rest(scene, reviews_path(sku))
+    async def ask(context: Scene, sku: str) -> str:
+        reviews = await _rest(context, reviews_path(sku))
         try:
             return read(reviews[-1]) if reviews else ""
         except (LookupError, TypeError) as error:
@@ -145,21 +145,21 @@ _REVIEWS = """(() => parseInt(document.querySelector("#tab-label-reviews-title")
 _RATING = """(() => parseFloat(document.querySelector(".rating-result").title.replace("%", "")) || 0)()"""
 
 
-async def _ordered(scene: Scene) -> list[Mapping[str, Any]]:
-    found = await run(scene.page, _ORDER, [])
+async def _ordered(context: Scene) -> list[Mapping[str, Any]]:
+    found = await run(context.page, _ORDER, [])
     return found if isinstance(found, list) else []
 
 
-async def _order_names(scene: Scene) -> str:
+async def _order_names(context: Scene) -> str:
     try:
-        return " |OR| ".join(product["name"] for product in await _ordered(scene))
+        return " |OR| ".join(product["name"] for product in await _ordered(context))
     except (LookupError, TypeError):
         return ""
 
 
-async def _order_quantity(scene: Scene, sku: str) -> int:
+async def _order_quantity(context: Scene, sku: str) -> int:
     try:
-        for product in await _ordered(scene):
+        for product in await _ordered(context):
             if product["sku"].strip() in sku.split(" |OR| "):
                 return int(product["qty"][7:])  # after "Ordered"
     except (LookupError, TypeError, ValueError):
@@ -167,9 +167,9 @@ async def _order_quantity(scene: Scene, sku: str) -> int:
     return 0
 
 
-async def _order_option(scene: Scene, sku: str, option: str) -> str:
+async def _order_option(context: Scene, sku: str, option: str) -> str:
     try:
-        for product in await _ordered(scene):
+        for product in await _ordered(context):
             if product["sku"].strip() == sku:
                 return str(product["options"][option])
     except (LookupError, TypeError):
@@ -177,7 +177,7 @@ async def _order_option(scene: Scene, sku: str, option: str) -> str:
     return ""
 
 
-async def _attributes(scene: Scene, attribute: str) -> Any:
+async def _attributes(context: Scene, attribute: str) -> Any:
     source = f"""(() => {{
       try {{
         const wanted = '{attribute}'.toLowerCase().split(' |or| ');
@@ -187,7 +187,7 @@ async def _attributes(scene: Scene, attribute: str) -> Any:
           .map((row) => row.children[1].outerText).join(', ');
       }} catch (error) {{ return ''; }}
     }})()"""
-    return await run(scene.page, source, "")
+    return await run(context.page, source, "")
 
 
 # --- reddit, and any page -----------------------------------------------------------------------------
@@ -207,10 +207,10 @@ _COMMENTS = """(function tree(node, level) {
 })(document.querySelector("#main"), 0)"""
 
 
-async def _latest_comment(scene: Scene, username: str) -> str:
+async def _latest_comment(context: Scene, username: str) -> str:
     """The newest comment of a user; the post itself counts as one."""
     newest, content = float("-inf"), ""
-    waiting = [await run(scene.page, _COMMENTS, {"username": None, "children": []})]
+    waiting = [await run(context.page, _COMMENTS, {"username": None, "children": []})]
     while waiting:
         node = waiting.pop()
         if node["username"] == username and node["time"] > newest:
@@ -219,7 +219,7 @@ async def _latest_comment(scene: Scene, username: str) -> str:
     return str(content)
 
 
-async def _latest_parent(scene: Scene, username: str) -> str:
+async def _latest_parent(context: Scene, username: str) -> str:
     """Who was answered by a user's newest comment; below own comments nothing is looked for, as in the package."""
     newest, answered = float("-inf"), ""
 
@@ -231,7 +231,7 @@ async def _latest_parent(scene: Scene, username: str) -> str:
             elif child["time"] > newest:
                 newest, answered = child["time"], node["username"]
 
-    look(await run(scene.page, _COMMENTS, {"children": []}))
+    look(await run(context.page, _COMMENTS, {"children": []}))
     return answered
 
 
@@ -239,22 +239,22 @@ async def _post_url(_: Scene, url: str) -> str:
     return post_url(url)
 
 
-async def _query_text(scene: Scene, selector: str) -> Any:
+async def _query_text(context: Scene, selector: str) -> Any:
     source = f"""(() => {{
       try {{ return document.querySelector('{selector}').textContent; }} catch (error) {{ return ''; }}
     }})()"""
-    return await run(scene.page, source, "")
+    return await run(context.page, source, "")
 
 
-async def _query_text_lowercase(scene: Scene, selector: str) -> str:
-    return str(await _query_text(scene, selector)).lower()
+async def _query_text_lowercase(context: Scene, selector: str) -> str:
+    return str(await _query_text(context, selector)).lower()
 
 
 def _number(source: str, *, whole: bool = False) -> Callable[[Scene], Awaitable[Any]]:
     """What a script gives, 0 where it fails; the package takes no fraction where it expects a whole number."""
 
-    async def ask(scene: Scene) -> Any:
-        value = await run(scene.page, source, 0)
+    async def ask(context: Scene) -> Any:
+        value = await run(context.page, source, 0)
         if not isinstance(value, int | float) or (whole and isinstance(value, float)):
             raise EvaluatorError(f"the page gives {value!r:.80}, which is no {'whole ' * whole}number")
         return value

@@ -70,22 +70,22 @@ async def gather_images(
 
 
 async def _gathered(page: BenchmarkPage, url: str, shop: str, entry: Mapping[str, Any]) -> Gathered:
-    scene = Scene(page=page, last_url=page.url, shop=shop)
+    context = Scene(page=page, last_url=page.url, shop=shop)
     try:
         async with AsyncExitStack() as closing:
             if url.startswith(FUNC):
-                url = str(await call(url.removeprefix(FUNC), scene))
+                url = str(await call(url.removeprefix(FUNC), context))
             if url != LAST:
                 await closing.enter_async_context(page.tab(url))
-            value = await (_value(scene, entry["locator"]) if "locator" in entry else _pictures(page, entry))
+            value = await (_value(context, entry["locator"]) if "locator" in entry else _pictures(page, entry))
         return {"value": value}
     except (EvaluatorError, PluginFailed, TaskError) as error:
         return {"error": str(error)}
 
 
-async def _value(scene: Scene, locator: str) -> Any:
+async def _value(context: Scene, locator: str) -> Any:
     """What a locator selects; None = the page is the wrong one."""
-    page = scene.page
+    page = context.page
     if not locator.strip():
         return page.canonical(await page.evaluate(_CONTENT))
     if locator.startswith(SCRIPTS):
@@ -93,7 +93,7 @@ async def _value(scene: Scene, locator: str) -> Any:
     if locator.startswith(LAMBDA):
         value = await run(page, locator.lstrip(LAMBDA), None) or None  # strips letters, as the package does
     else:
-        value = await call(locator.removeprefix(FUNC), scene)
+        value = await call(locator.removeprefix(FUNC), context)
     return page.canonical(value) if isinstance(value, str) else value
 
 

@@ -10,26 +10,26 @@ from harness.errors import EvaluatorError
 from harness.records import Login
 
 
-async def _shopping_latest_order_url(scene: FunctionContext) -> str:
-    found = await scene.ask("shopping", NEWEST_ORDER, token=await _token(scene))
+async def _shopping_latest_order_url(context: FunctionContext) -> str:
+    found = await context.ask("shopping", NEWEST_ORDER, token=await _token(context))
     orders = part_of(found, "items")
     if not orders:
         raise EvaluatorError("the shop has no orders")
     number = int(part_of(orders[0], "increment_id"))
-    return f"{scene.site('shopping').canonical}/sales/order/view/order_id/{number}/"
+    return f"{context.site('shopping').canonical}/sales/order/view/order_id/{number}/"
 
 
 def _shopping_latest_review(read: Callable[[Any], str]) -> Callable[[FunctionContext, str], Awaitable[str]]:
-    async def ask(scene: FunctionContext, sku: str) -> str:
-        reviews = await scene.ask("shopping", reviews_path(sku), token=await _token(scene))
+    async def ask(context: FunctionContext, sku: str) -> str:
+        reviews = await context.ask("shopping", reviews_path(sku), token=await _token(context))
         return read(reviews[-1]) if reviews else ""
 
     return ask
 
 
-async def _token(scene: FunctionContext) -> str:
-    account = _account(next((site.login for site in scene.lane.sites if site.name == "shopping_admin"), None))
-    token = await scene.ask("shopping", TOKEN_PATH, body=dumps(dict(account)))
+async def _token(context: FunctionContext) -> str:
+    account = _account(next((site.login for site in context.lane.sites if site.name == "shopping_admin"), None))
+    token = await context.ask("shopping", TOKEN_PATH, body=dumps(dict(account)))
     if token is None:
         raise EvaluatorError(f"{TOKEN_PATH} answered 404")
     return str(token)
@@ -53,8 +53,8 @@ _GITLAB_ROLE = """(user) => {
 }"""
 
 
-async def _gitlab_member_role(scene: FunctionContext, user: str) -> str:
-    return str(await scene.page.evaluate(_GITLAB_ROLE, user))
+async def _gitlab_member_role(context: FunctionContext, user: str) -> str:
+    return str(await context.page.evaluate(_GITLAB_ROLE, user))
 
 
 FUNCTIONS: Mapping[str, PageFunction] = {

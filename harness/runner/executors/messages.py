@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 from harness import errors
+from harness.episode.job import Job
 from harness.errors import HarnessError
 from harness.llm.permits import PermitCall, PermitReply
 from harness.protocols import ProgressEvent
-from harness.runner.job import Job
 
 _ERRORS = {
     name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, HarnessError)

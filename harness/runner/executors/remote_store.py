@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol, Self
 
 from harness.api import Artifacts
 from harness.codec import decode, encode
+from harness.episode.recorder import JournalWriter
 from harness.errors import JournalError
 from harness.journal.fold import fold
 from harness.journal.log import Journal
@@ -35,7 +36,6 @@ from harness.runner.executors.messages import (
     StoreReply,
     StoreRequest,
 )
-from harness.runner.recorder import JournalWriter
 from harness.secrets.redaction import NO_SECRETS, Redactor
 
 _KNOWN_LIMIT = 4096

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness import __version__
 from harness.api import WorkerHandle
+from harness.episode.recorder import JournalWriter
 from harness.errors import UsageError
 from harness.llm.permits import (
     AcquirePermit,
@@ -49,10 +50,9 @@ from harness.runner.executors.messages import (
 )
 from harness.runner.executors.remote_store import StoreServer
 from harness.runner.executors.worker_losses import GivenJobs, WorkerLosses
-from harness.runner.recorder import JournalWriter
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
-from harness.runner.working_time import working_s
+from harness.working_time import working_s
 
 logger = logging.getLogger(__name__)
 
@@ -287,15 +287,15 @@ class Supervisor:
     ) -> None:
         channel.send(await store.answer(request, data))
 
-    def _note(self, news: ProgressEvent) -> None:
-        if news.phase == Phase.spending:
-            return self._all.progress.tell(news)
-        if news.task_id or news.phase in (Phase.idle, Phase.waiting, Phase.restoring):
-            now = self._lane_time(news.lane)
-            begun = self._since.get(news.lane, (news.phase, now, now))[2] if news.phase != Phase.restoring else now
-            self._since[news.lane] = (news.phase, now, begun)
-        self._company.hear(news)
-        self._all.progress.tell(news)
+    def _note(self, event: ProgressEvent) -> None:
+        if event.phase == Phase.spending:
+            return self._all.progress.tell(event)
+        if event.task_id or event.phase in (Phase.idle, Phase.waiting, Phase.restoring):
+            now = self._lane_time(event.lane)
+            begun = self._since.get(event.lane, (event.phase, now, now))[2] if event.phase != Phase.restoring else now
+            self._since[event.lane] = (event.phase, now, begun)
+        self._company.hear(event)
+        self._all.progress.tell(event)
 
     async def _reclaim(self, lane: int, *, alone: bool) -> bool:
         """Take back what a lane of a lost worker was playing; whether the worker had begun it."""
@@ -309,7 +309,7 @@ class Supervisor:
             await schedule.settle(lane, job, over=True)
         else:
             schedule.reclaim(lane, last=losses.is_suspect(job))
-        news = ProgressEvent(
+        event = ProgressEvent(
             lane=lane,
             task_id=job.task.task_id,
             trial=job.trial,
@@ -318,5 +318,5 @@ class Supervisor:
             note=loss.note,
             usage=loss.usage,
         )
-        self._all.progress.tell(news)
+        self._all.progress.tell(event)
         return loss.begun

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 from harness import EVALUATOR_VERSION
 from harness.choices import Dialect
+from harness.episode.job import Job, task_digest
+from harness.episode.recorder import JournalWriter
+from harness.episode.references import is_scored_with, reference_for, with_asked_scores
 from harness.journal.index import result_of
 from harness.protocols import Phase, ProgressEvent
 from harness.records import Episode, Failed, Record, Scored, Status, Usage, Verdict
-from harness.runner.job import Job, task_digest
 from harness.runner.pending import PendingPolicy, is_finished
-from harness.runner.recorder import JournalWriter
-from harness.runner.references import is_scored_with, reference_for, with_asked_scores
 
 _Key = tuple[str, int]
 _ACTING = (Phase.acting,)
@@ -113,11 +113,11 @@ class WorkerLosses:
             return (Failed(attempt=episode.attempt, boundary="worker", type="WorkerLost", message=message, at=at),)
         return _unjudged(job, episode, lost=lost, at=at) if lost >= self._policy.resume.max_attempts else ()
 
-    def hear(self, news: ProgressEvent) -> bool:
+    def hear(self, event: ProgressEvent) -> bool:
         """Forget the loss once the job got past the point where its worker died; whether it had been suspected."""
-        key = (news.task_id, news.trial)
+        key = (event.task_id, event.trial)
         loss = self._lost.get(key)
-        if loss is None or (news.step - 1) * 2 + (news.phase in _ACTING) <= loss.point:
+        if loss is None or (event.step - 1) * 2 + (event.phase in _ACTING) <= loss.point:
             return False
         del self._lost[key]
         return loss.count > 1
@@ -155,8 +155,8 @@ class GivenJobs:
             self._losses.settled(job)
         self._fewer.set()
 
-    def hear(self, news: ProgressEvent) -> None:
-        if news.task_id and self._losses.hear(news):
+    def hear(self, event: ProgressEvent) -> None:
+        if event.task_id and self._losses.hear(event):
             self._fewer.set()
 
 

@@ -14,19 +14,19 @@ import pytest
 from harness.actions import InvalidAction
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import Dialect
+from harness.episode.episode import EpisodeRunner
+from harness.episode.job import Job
 from harness.errors import BrowserCrashed, BrowserLost, InfraError
 from harness.journal.index import result_of
 from harness.journal.store import RunFolder
 from harness.protocols import EnvironmentFactory, RestoreResult
 from harness.records import Episode, SideEffect, Task
-from harness.runner.episode import EpisodeRunner
-from harness.runner.job import Job
 from harness.runner.pending import PendingPolicy
 from harness.runner.scheduler import Scheduler
 from harness.runner.worker import Worker
 from tests.e2e.trouble import TroubledSites, World, troubled_world
+from tests.episode.test_episode import deps_of
 from tests.hostile.pages.wild import QUICK, Wild, a_task, staying
-from tests.runner.test_episode import a_kit
 
 PRICE, WISHLIST = 0, 12
 POLICY = PendingPolicy(scoring=Dialect.corrected)
@@ -134,8 +134,8 @@ class Dying:
 async def played(run: RunFolder, pool: EnvironmentFactory) -> Episode:
     """What a worker with one lane makes of one job."""
     job = Job(task=a_task())
-    kit = a_kit(run, stopping=False)
-    worker = Worker(kit=lambda _: kit, pool=pool, journals=lambda task, trial: run.journal(task.task_id, trial), policy=POLICY)  # fmt: skip
+    kit = deps_of(run, stopping=False)
+    worker = Worker(deps=lambda _: kit, pool=pool, journals=lambda task, trial: run.journal(task.task_id, trial), policy=POLICY)  # fmt: skip
     async with Scheduler([job]) as schedule:
         await worker.run_lane(0, schedule)
     with run.journal(job.task.task_id) as journal:
@@ -166,7 +166,7 @@ async def test_a_cancellation_that_was_asked_for_is_none(run: RunFolder) -> None
 
     begun = asyncio.Event()
     with run.journal("1") as journal:
-        runner = EpisodeRunner(a_kit(run, stopping=False), Job(task=a_task()), journal)
+        runner = EpisodeRunner(deps_of(run, stopping=False), Job(task=a_task()), journal)
         pool = Waiting(lambda _: AssertionError())
         playing = asyncio.create_task(runner.play(pool.open(a_task(), 0)))
         await begun.wait()
@@ -181,9 +181,9 @@ async def test_a_lane_that_is_cancelled_by_nobody_is_not_taken_for_one_that_is_d
         async def settle(self, lane: int, job: Job, *, over: bool) -> None:
             raise asyncio.CancelledError
 
-    kit = a_kit(run, stopping=False)
+    kit = deps_of(run, stopping=False)
     pool = Dying(lambda _: BrowserCrashed("gone"))
-    worker = Worker(kit=lambda _: kit, pool=pool, journals=lambda task, trial: run.journal(task.task_id, trial), policy=POLICY)  # fmt: skip
+    worker = Worker(deps=lambda _: kit, pool=pool, journals=lambda task, trial: run.journal(task.task_id, trial), policy=POLICY)  # fmt: skip
     async with Breaking([Job(task=a_task())]) as schedule:
         with pytest.raises(InfraError, match="lane 0 ended"):
             await worker.run_lane(0, schedule)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.browser.session.chromium import ChromiumPool
+from harness.episode.episode import EpisodeRunner
+from harness.episode.job import Job
+from harness.episode.recorder import EpisodeDeps
 from harness.plugins.process_agent.session import ProcessAgent
 from harness.records import Episode, EpisodeLimits, Eval, Task
-from harness.runner.episode import EpisodeRunner
-from harness.runner.job import Job
-from harness.runner.recorder import EpisodeDeps
 from harness.testing import MemoryJournal
 from tests.browser.conftest import QUICK, Asked, Web, html
 from tests.plugins.process_agent.processes import HEAD, agent_of

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from harness.episode.episode import EpisodeRunner
+from harness.episode.job import Job
+from harness.episode.recorder import EpisodeDeps
 from harness.protocols import ProgressEvent
 from harness.records import CloseReason, EpisodeLimits
-from harness.runner.episode import EpisodeRunner
-from harness.runner.job import Job
-from harness.runner.recorder import EpisodeDeps
 from harness.testing import MemoryJournal, ScriptedPages, a_task, play
 from tests.plugins.process_agent.processes import HEAD, Model, agent_of
 

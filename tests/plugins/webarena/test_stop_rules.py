@@ -4,10 +4,10 @@ import pytest
 
 from harness.actions import Action, Click, InvalidAction, Mouse, Select, Target, Type
 from harness.cli import configured
+from harness.episode.attempt import stop_rules
 from harness.evaluation.action_classes import action_set_of
 from harness.plugins.webarena.same_action import equivalent
 from harness.records import EpisodeLimits
-from harness.runner.termination import stop_rules
 
 
 def read(*texts: str) -> list[Action]:

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
@@ -15,7 +15,12 @@ from typing import Protocol, TypeVar
 from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.api import Agent, Artifacts, ObservationRenderer
 from harness.codec import dumps
-from harness.errors import BrowserLost, InfraError
+from harness.episode.artifacts import CountedArtifacts, store_response
+from harness.episode.attempt import StopRules, Termination, check_termination, overspent, stop_rules
+from harness.episode.background import SerialWriter
+from harness.errors import BrowserLost, InfraError, ShutdownRequested
+from harness.journal.prompt_store import put_messages
+from harness.llm.request_scope import RequestScope
 from harness.protocols import EpisodeScorer, InDoubt, Progress, SessionAgent, StagingArtifacts
 from harness.records import (
     Doubt,
@@ -24,17 +29,15 @@ from harness.records import (
     Episode,
     EpisodeLimits,
     Failed,
+    Judged,
     Late,
     LiveObservation,
+    Message,
     Observation,
     Record,
     SideEffect,
     Task,
 )
-from harness.runner.disk_use import CountedArtifacts
-from harness.runner.serial_writer import SerialWriter
-from harness.runner.shutdown import ShutdownRequested
-from harness.runner.termination import StopRules, Termination, check_termination, overspent, stop_rules
 from harness.secrets.redaction import NO_SECRETS, Redactor
 
 logger = logging.getLogger(__name__)
@@ -93,18 +96,18 @@ class Recorder:
     """Writes one episode's journal; fits `SessionJournal`."""
 
     def __init__(
-        self, kit: EpisodeDeps, journal: JournalWriter, limits: EpisodeLimits, *, spent: Callable[[], None]
+        self, deps: EpisodeDeps, journal: JournalWriter, limits: EpisodeLimits, *, spent: Callable[[], None]
     ) -> None:
         """
         Args:
             limits: Of the task.
             spent: Reports what the episode has used.
         """
-        self._kit = kit
+        self._deps = deps
         self._journal = journal
         self._limits = limits
         self._spent = spent
-        self._counted = CountedArtifacts(kit.artifacts)
+        self._counted = CountedArtifacts(deps.artifacts)
         self._before = 0
         """Bytes of the attempt's records, less those that the journal has written."""
         self._paying = asyncio.Lock()
@@ -124,11 +127,11 @@ class Recorder:
     async def count(self) -> None:
         """Count what the attempt has on disk, before it goes on."""
         written = self._journal.written
-        self._before = await self._kit.write(lambda: self._counted.resume(self._journal.episode)) - written
+        self._before = await self._deps.write(lambda: self._counted.resume(self._journal.episode)) - written
 
     def check_termination(self, task: Task) -> Termination | None:
         """Why the episode has ended; None if it has not."""
-        return check_termination(self._limits, self._journal.episode, self._kit.stop_rules_of(task), kept=self._kept)
+        return check_termination(self._limits, self._journal.episode, self._deps.stop_rules_of(task), kept=self._kept)
 
     @property
     def _kept(self) -> int:
@@ -138,29 +141,29 @@ class Recorder:
     async def paying(self) -> AsyncIterator[str | None]:
         """See `SessionJournal.paying`."""
         limits = self._limits
-        if not self._kit.is_run_limited and limits.max_tokens is None and limits.max_cost_usd is None:
+        if not self._deps.is_run_limited and limits.max_tokens is None and limits.max_cost_usd is None:
             yield overspent(limits, self._journal.episode, self._kept)
             return
         async with self._paying:
-            if self._kit.stopping():
+            if self._deps.stopping():
                 raise ShutdownRequested("the run is stopping")
             yield overspent(limits, self._journal.episode, self._kept)
-            if self._kit.is_run_limited:
+            if self._deps.is_run_limited:
                 self._spent()
 
     def now(self) -> float:
-        return self._kit.clock()
+        return self._deps.clock()
 
     async def write(self, work: Callable[[], T]) -> T:
         """See `SessionJournal.write`."""
-        return await self._kit.write(work)
+        return await self._deps.write(work)
 
     async def append(self, record: Record) -> None:
         await self.keep(lambda: record)
 
     async def keep(self, make: Callable[[], Record]) -> None:
         """Append a record; making it stores its artifacts first."""
-        await self._kit.write(lambda: self._journal.append(make()))
+        await self._deps.write(lambda: self._journal.append(make()))
 
     def stored(self, view: LiveObservation) -> Observation:
         """The observation with its screenshot and its HTML stored as artifacts."""
@@ -179,13 +182,13 @@ class Recorder:
         Where this is cancelled, the next call or the record of a failure has those that were not written.
         """
         if self._unrecorded:
-            await self._kit.write(lambda: self._write_late(replayed=replayed))
+            await self._deps.write(lambda: self._write_late(replayed=replayed))
 
     def _write_late(self, *, replayed: bool) -> None:
         episode = self._journal.episode
         if episode.arrival is None or episode.closed is not None or not (effects := self._taken()):
             return
-        at = self._kit.clock()
+        at = self._deps.clock()
         self._journal.append(Late(step=len(episode.steps), effects=effects, replayed=replayed, at=at))
         if replayed and self.typed_again:
             self.typed_again = False
@@ -205,12 +208,12 @@ class Recorder:
         await self.append(self._doubt(step, reason, found))
 
     def _doubt(self, step: int, reason: DoubtReason, found: InDoubt) -> Doubt:
-        at = self._kit.clock()
+        at = self._deps.clock()
         return Doubt(step=step, reason=reason, resolution=found.resolution, why=found.why, at=at)
 
     async def failure(self, error: Exception, boundary: str) -> None:
         """Record an infrastructure failure, with the effects that the interrupted action already had."""
-        if self._kit.stopping():  # a browser that goes down with the interrupted run says nothing about the task
+        if self._deps.stopping():  # a browser that goes down with the interrupted run says nothing about the task
             return await self.late(replayed=boundary != "restore")
         opened, message = self._journal.episode.opened, cut(str(error), MOST_OF_A_MESSAGE)
         assert opened is not None
@@ -221,7 +224,7 @@ class Recorder:
             message=message,
             unsent=isinstance(error, InfraError) and error.unsent,
             shared=isinstance(error, BrowserLost),
-            at=self._kit.clock(),
+            at=self._deps.clock(),
         )
         logger.error("task %s: %s while trying to %s: %s", opened.task.task_id, failed.type, boundary, message)
         await self.keep(lambda: replace(failed, effects=self._taken()))
@@ -229,3 +232,25 @@ class Recorder:
 
 def _accepted(why: str) -> InDoubt:
     return InDoubt(resolution=DoubtResolution.ACCEPTED, why=why)
+
+
+@dataclass(frozen=True, slots=True)
+class JournalJudgeReplies:
+    episode: Callable[[], Episode]
+    """As the journal tells it now."""
+    recorder: Recorder
+    artifacts: Artifacts
+    scope: RequestScope
+
+    def said(self, key: str) -> Judged | None:
+        return self.episode().judged.get(key)
+
+    async def keep(self, judged: Judged, raw: bytes, messages: Sequence[Message] = ()) -> None:
+        asked = self.scope.recorded()
+
+        def stored() -> Judged:
+            sent = put_messages(messages, self.artifacts)
+            response = store_response(raw, self.artifacts)
+            return replace(judged, response=response, prompt=sent.messages, pictures=sent.pictures, asked=asked)
+
+        await self.recorder.keep(stored)

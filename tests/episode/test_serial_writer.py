@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from harness.runner.serial_writer import SerialWriter
+from harness.episode.background import SerialWriter
 
 pytestmark = pytest.mark.asyncio
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from harness.codec import with_texts
+from harness.episode.job import task_digest
+from harness.episode.references import as_asked, check_same_task, outdated, realigned, reference_for
 from harness.errors import TaskError
 from harness.records import Closed, CloseReason, Eval, Evidence, HtmlTarget, Opened, Selected, Task
-from harness.runner.job import task_digest
-from harness.runner.references import as_asked, check_same_task, outdated, realigned, reference_for
 from harness.secrets.redaction import Redactor
 from tests.runner.test_pending import PASSED, outcome
 from tests.scored_runs import a_task

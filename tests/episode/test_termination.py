@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from harness.actions import Click, InvalidAction, Stop, Target
+from harness.episode.attempt import check_termination
 from harness.records import CloseReason, Episode, EpisodeLimits, Record
-from harness.runner.termination import check_termination
 from tests.journal.episodes import acted, decided, failed, folded, opened, resumed
 
 LIMITS = EpisodeLimits()

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from harness.codec import decode, encode
+from harness.episode.decision import MOST_SHOWN_CHARS, with_shown
 from harness.errors import PluginFailed
 from harness.records import LiveObservation
-from harness.runner.shown_page import MOST_SHOWN_CHARS, with_shown
 from harness.testing import observation
 from tests.journal.episodes import acted
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from harness.episode.artifacts import CountedArtifacts
 from harness.journal.store import ArtifactStore, RunFolder
 from harness.records import Answered, Asked, Usage
-from harness.runner.disk_use import CountedArtifacts
 from tests.scored_runs import a_task, play
 
 BLOCK = 4096

@@ -9,10 +9,10 @@ import pytest
 from harness.actions import Stop
 from harness.api import MAX_MEMORY_BYTES, Decision, Message
 from harness.codec import SCHEMA, decode, encode
+from harness.episode.decision import checked_decision
 from harness.errors import PluginFailed
 from harness.journal.log import read
 from harness.records import Record
-from harness.runner.decisions import checked_decision
 from tests.journal.episodes import acted, decided, failed, folded, opened, write
 
 

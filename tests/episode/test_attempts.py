@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from harness.episode.attempt import new_attempt_reason
 from harness.records import Episode
-from harness.runner.attempts import new_attempt_reason
 from tests.journal.episodes import acted, failed, folded, opened, whole_episode
 
 A, B = {"shop": "http://shop.a"}, {"shop": "http://shop.b"}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.codec import plain, with_texts
+from harness.episode.job import recorded_task, task_digest
 from harness.errors import TaskError
 from harness.evaluators.own_page import LAST
 from harness.evaluators.result import shown
@@ -18,7 +19,6 @@ from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.index import EpisodeResult
 from harness.journal.names import journals_in
 from harness.records import Closed, Evidence, HtmlTarget, Opened, Reference, Scored, Selected, Task
-from harness.runner.job import recorded_task, task_digest
 from harness.secrets.redaction import Redactor
 
 _EVAL = "eval."

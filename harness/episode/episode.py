@@ -12,6 +12,14 @@ from functools import cached_property
 
 from harness.actions import Action
 from harness.api import Artifacts, Decision
+from harness.episode.artifacts import store_evidence, store_response
+from harness.episode.attempt import Termination, check_actions, new_attempt_reason
+from harness.episode.background import cancellation_as_error, running
+from harness.episode.decision import agent_session, checked_decision, public_episode, public_task, with_shown
+from harness.episode.job import Job, recorded_task, task_digest
+from harness.episode.recorder import EpisodeDeps, JournalJudgeReplies, JournalWriter, Recorder
+from harness.episode.references import is_scored_with, realigned, reference_for
+from harness.episode.scoring import Case, cannot_be_scored, resumed, score
 from harness.errors import EpisodeLeft, InfraError, JournalError, SiteUnavailable, UsageError
 from harness.journal.memory_artifacts import MemoryArtifacts
 from harness.journal.prompt_store import put_messages
@@ -39,22 +47,8 @@ from harness.records import (
     Task,
     Unknown,
 )
-from harness.runner.agent_session import agent_session
-from harness.runner.attempts import check_actions, new_attempt_reason
-from harness.runner.background import running
-from harness.runner.cancellation import cancellation_as_error
-from harness.runner.decisions import checked_decision
-from harness.runner.job import Job, recorded_task, task_digest
-from harness.runner.judge_replies import JournalJudgeReplies
-from harness.runner.persist import store_evidence, store_response
-from harness.runner.public_task import public_episode, public_task
-from harness.runner.recorder import EpisodeDeps, JournalWriter, Recorder
-from harness.runner.references import is_scored_with, realigned, reference_for
-from harness.runner.scoring import Case, cannot_be_scored, resumed, score
-from harness.runner.shown_page import with_shown
-from harness.runner.termination import Termination
-from harness.runner.working_time import working_s
 from harness.secrets.symbols import Symbols
+from harness.working_time import working_s
 
 logger = logging.getLogger(__name__)
 
@@ -62,13 +56,13 @@ logger = logging.getLogger(__name__)
 class EpisodeRunner:
     """Plays one job on one lane."""
 
-    def __init__(self, kit: EpisodeDeps, job: Job, journal: JournalWriter, *, lane: int = 0) -> None:
-        self._kit = kit
+    def __init__(self, deps: EpisodeDeps, job: Job, journal: JournalWriter, *, lane: int = 0) -> None:
+        self._deps = deps
         self._job = job
         self._journal = journal
         self._lane = lane
-        limits = kit.limits_of(job.task) or kit.limits
-        self._recorder = Recorder(kit, journal, limits, spent=lambda: self._tell(Phase.spending))
+        limits = deps.limits_of(job.task) or deps.limits
+        self._recorder = Recorder(deps, journal, limits, spent=lambda: self._tell(Phase.spending))
         self._boundary = "restore"
         self._is_retried = False  # whether an earlier try has begun the attempt
         self._said: Case | None = None
@@ -113,16 +107,16 @@ class EpisodeRunner:
         opened, missing = self._journal.episode.opened, Symbols(missing=True)
         assert opened is not None
         reference = reference_for(self._job.task, opened)
-        case = Case(task=self._job.task, closed=closed, artifacts=self._kit.artifacts)
+        case = Case(task=self._job.task, closed=closed, artifacts=self._deps.artifacts)
         case = self._said or resumed(case, missing)
         case = replace(case, closed=realigned(case.closed, opened.task, case.task))
         scope = self._scope(judged.asked for judged in self._journal.episode.judged.values())
-        hearing = JournalJudgeReplies(lambda: self._journal.episode, self._recorder, self._recorder.artifacts, scope)
-        scorers = list(self._kit.evaluators.items())
-        for dialect, evaluator in scorers[-1:] if self._kit.asks_apart(self._job.task) else scorers:
+        recorded = JournalJudgeReplies(lambda: self._journal.episode, self._recorder, self._recorder.artifacts, scope)
+        scorers = list(self._deps.evaluators.items())
+        for dialect, evaluator in scorers[-1:] if self._deps.asks_apart(self._job.task) else scorers:
             if not is_scored_with(self._journal.episode.scores.get(dialect), reference):
                 with requests_of(scope):
-                    scored = await score(evaluator, case, self._kit.redactor, hearing)
+                    scored = await score(evaluator, case, self._deps.redactor, recorded)
                 scored = cannot_be_scored(scored, missing) if missing.names else scored
                 await self._recorder.append(replace(scored, reference=reference))
 
@@ -138,7 +132,7 @@ class EpisodeRunner:
 
     async def _play(self, env: Environment) -> None:
         restored = await self._restore(env)
-        async with agent_session(self._kit.agent, self._recorder, env) as agent:
+        async with agent_session(self._deps.agent, self._recorder, env) as agent:
             if isinstance(agent, DrivingSession):
                 restored = await self._resume(agent, restored)
             end = await self._steps(env, agent, restored)
@@ -150,7 +144,7 @@ class EpisodeRunner:
         view, aimed = restored.view, restored.pending
         end: Termination | None
         while (end := self._recorder.check_termination(self._job.task)) is None:
-            if self._kit.stopping():
+            if self._deps.stopping():
                 return None
             pending = self._journal.episode.pending
             if pending is None:
@@ -172,13 +166,13 @@ class EpisodeRunner:
             trial=self._job.trial,
             task=recorded_task(self._job.task),
             task_digest=task_digest(self._job.task),
-            config_digest=self._kit.config_digest,
+            config_digest=self._deps.config_digest,
             seed=episode.opened.seed if fork and episode.opened else self._seed,
             instances=self._job.instances,
             fork=fork,
             images=self._job.images,
             files=self._job.files,
-            at=self._kit.clock(),
+            at=self._deps.clock(),
         )
         await self._recorder.append(opened)
         if self._job.leftovers and opened.attempt > 1:
@@ -190,7 +184,7 @@ class EpisodeRunner:
 
     @property
     def _seed(self) -> int:
-        return self._kit.seed + self._job.trial if self._job.seed is None else self._job.seed
+        return self._deps.seed + self._job.trial if self._job.seed is None else self._job.seed
 
     async def _restore(self, env: Environment) -> RestoreResult:
         self._tell(Phase.restoring)
@@ -200,7 +194,7 @@ class EpisodeRunner:
             watching = nullcontext() if episode.arrival is None else running(self._watch_for_late(env, replayed=False))
             async with watching:
                 restored = await env.restore(self._job.task, episode, self._job.clean)
-            restored = replace(restored, view=with_shown(restored.view, self._kit.renderer))
+            restored = replace(restored, view=with_shown(restored.view, self._deps.renderer))
         took_ms = elapsed_ms()
         self._recorder.typed_again = restored.typed_again
         self._recorder.note(restored.sent)
@@ -217,7 +211,7 @@ class EpisodeRunner:
                     effects=restored.effects,
                     intent=restored.intent,
                     elapsed_ms=took_ms,
-                    at=self._kit.clock(),
+                    at=self._deps.clock(),
                 )
             )
         elif restored.strategy != "reset":
@@ -227,7 +221,7 @@ class EpisodeRunner:
                 similarity=restored.similarity,
                 reset=tuple(sorted(self._job.clean)),
                 elapsed_ms=took_ms,
-                at=self._kit.clock(),
+                at=self._deps.clock(),
             )
             await self._recorder.append(resumed)
             if restored.strategy == "checkpoint" and restored.doubt is None and restored.similarity[-1] < 1.0:
@@ -251,10 +245,10 @@ class EpisodeRunner:
             similarity=led.similarity,
             reset=tuple(sorted(self._job.clean)),
             elapsed_ms=elapsed_ms(),
-            at=self._kit.clock(),
+            at=self._deps.clock(),
         )
         await self._recorder.append(resumed)
-        return replace(led, view=with_shown(led.view, self._kit.renderer))
+        return replace(led, view=with_shown(led.view, self._deps.renderer))
 
     async def _doubt_fork(self, episode: Episode, restored: RestoreResult) -> None:
         """Record that a fork goes on upon a site as its parent, or others, have left it."""
@@ -285,7 +279,7 @@ class EpisodeRunner:
                 observation=self._recorder.stored(view),
                 timers=view.timers,
                 elapsed_ms=0.0,
-                at=self._kit.clock(),
+                at=self._deps.clock(),
             )
         )
         return replace(restored, view=view)
@@ -298,7 +292,7 @@ class EpisodeRunner:
                 shown = replace(view, task_images=self._task_images)
                 with requests_of(scope):
                     decided = await agent.decide(self._asked, public_episode(self._journal.episode), shown)
-        if decided is None and agent is not self._kit.agent:
+        if decided is None and agent is not self._deps.agent:
             return
         decision = checked_decision(decided)
         effects_seen = await env.ask_sites(decision.action)
@@ -325,7 +319,7 @@ class EpisodeRunner:
             request_id=decision.reply.request_id,
             earlier_responses=tuple(self._recorder.artifacts.put(raw) for raw in decision.reply.earlier),
             elapsed_ms=took_ms,
-            at=self._kit.clock(),
+            at=self._deps.clock(),
         )
 
     def _scope(self, recorded: Iterable[tuple[str, ...]]) -> RequestScope:
@@ -364,7 +358,7 @@ class EpisodeRunner:
         self._recorder.typed_again = False
         with self._timed("act") as elapsed_ms:
             landed = await env.act(action)
-            landed = replace(landed, view=with_shown(landed.view, self._kit.renderer))
+            landed = replace(landed, view=with_shown(landed.view, self._deps.renderer))
         took_ms = elapsed_ms()
         if landed.doubt:
             await self._recorder.accept(DoubtReason.REOPENED, landed.doubt)
@@ -375,11 +369,11 @@ class EpisodeRunner:
                 observation=self._recorder.stored(landed.view),
                 timers=landed.view.timers,
                 effects=landed.effects,
-                checkpoint=None if landed.checkpoint is None else self._kit.checkpoints.put(landed.checkpoint),
+                checkpoint=None if landed.checkpoint is None else self._deps.checkpoints.put(landed.checkpoint),
                 reward=None if landed.reward is None else landed.reward.value,
                 done=landed.reward is not None and landed.reward.done,
                 elapsed_ms=took_ms,
-                at=self._kit.clock(),
+                at=self._deps.clock(),
             )
         )
         return landed.view
@@ -391,30 +385,30 @@ class EpisodeRunner:
         await self._record_late(env)
         if gathered.doubt:
             await self._recorder.accept(DoubtReason.REOPENED, gathered.doubt)
-        said = MemoryArtifacts(over=self._kit.artifacts)
+        said = MemoryArtifacts(over=self._deps.artifacts)
 
         def closed(artifacts: Artifacts) -> Closed:
             evidence = store_evidence(
                 gathered,
                 artifacts,
                 episode=self._journal.episode,
-                keeps_trajectory=self._kit.keeps_trajectory(self._job.task),
+                keeps_trajectory=self._deps.keeps_trajectory(self._job.task),
                 task=self._job.task,
             )
             return Closed(
-                reason=end.reason, detail=end.detail, answer=end.answer, evidence=evidence, at=self._kit.clock()
+                reason=end.reason, detail=end.detail, answer=end.answer, evidence=evidence, at=self._deps.clock()
             )
 
         def close() -> Closed:
             self._said = Case(task=self._job.task, closed=closed(said), artifacts=said)
-            return closed(self._kit.artifacts)
+            return closed(self._deps.artifacts)
 
         await self._recorder.keep(close)
 
     def _tell(self, phase: Phase) -> None:
         episode = self._journal.episode
         newest = episode.pending or (episode.steps[-1].decided if episode.steps else None)
-        self._kit.progress.tell(
+        self._deps.progress.tell(
             ProgressEvent(
                 lane=self._lane,
                 task_id=self._job.task.task_id,

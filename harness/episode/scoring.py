@@ -49,14 +49,14 @@ def resumed(said: Case, missing: Symbols) -> Case:
     return replace(said, closed=closed, artifacts=artifacts)
 
 
-async def score(scorer: EpisodeScorer, said: Case, redactor: Redactor, hearing: JudgeReplies) -> Scored:
+async def score(scorer: EpisodeScorer, said: Case, redactor: Redactor, recorded: JudgeReplies) -> Scored:
     """Judge an episode by what was said.
 
     Args:
         scorer: Of one dialect.
         said: With its secrets.
         redactor: Knows them, and will take them out of the score when it is written: in a sentence each stands whole.
-        hearing: See `EpisodeScorer.score`.
+        recorded: See `EpisodeScorer.score`.
     """
     symbols = Symbols()
 
@@ -65,7 +65,7 @@ async def score(scorer: EpisodeScorer, said: Case, redactor: Redactor, hearing: 
 
     public = said.changed(hidden, lambda data: symbols.data(redactor.data(data)))
     read = _ChangedArtifacts(said.artifacts, bytes)
-    scored = await scorer.score(said.task, said.closed, read, hearing)
+    scored = await scorer.score(said.task, said.closed, read, recorded)
     for digest in read.digests:
         public.artifacts.read(digest)
     if not symbols.names:

@@ -9,13 +9,13 @@ import pytest
 
 from harness.actions import Action, Stop, Wait
 from harness.api import Decision, Reply
+from harness.episode.episode import EpisodeRunner
+from harness.episode.job import Job
+from harness.episode.recorder import EpisodeDeps
 from harness.errors import SiteUnavailable
 from harness.journal.store import RunFolder
 from harness.protocols import RawEvidence, RestoreResult, StepResult
 from harness.records import DoubtReason, Episode, EpisodeLimits, LiveObservation, SideEffect, Task, Usage
-from harness.runner.episode import EpisodeRunner
-from harness.runner.job import Job
-from harness.runner.recorder import EpisodeDeps
 from harness.testing import MemoryJournal, ScriptedPages, play
 from tests.journal.episodes import acted
 from tests.runner.sites import a_job
@@ -53,7 +53,7 @@ class Nobody:
         return
 
 
-def a_kit(run: RunFolder, *, stopping: bool) -> EpisodeDeps:
+def deps_of(run: RunFolder, *, stopping: bool) -> EpisodeDeps:
     return EpisodeDeps(
         agent=None,  # type: ignore[arg-type]
         evaluators={},
@@ -72,7 +72,7 @@ async def test_a_job_that_is_withheld_is_recorded_as_a_failure_and_opens_no_brow
     sites = Slow()
     with run.journal("1") as journal:
         with pytest.raises(SiteUnavailable, match="shop is down"):
-            await EpisodeRunner(a_kit(run, stopping=False), job, journal).play(sites.open())
+            await EpisodeRunner(deps_of(run, stopping=False), job, journal).play(sites.open())
         (failed,) = journal.episode.failures
         assert (failed.boundary, failed.type, failed.message) == ("restore", "SiteUnavailable", "shop is down")
         assert journal.episode.closed is None and sites.opened == 0

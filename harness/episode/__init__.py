@@ -1,0 +1,1 @@
+"""One episode: what the journal holds of it, decide, act, close, score."""

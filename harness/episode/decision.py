@@ -1,0 +1,102 @@
+"""What an agent is given of a task and a page, and the check of what it decides: it may be a class from a plug-in.
+
+An agent in our process can look around in it; docs/pages/process_agents_sandbox.md says how to prevent that.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from harness.actions import Action
+from harness.actions.truncate import cut
+from harness.api import MAX_MEMORY_BYTES, Agent, Decision, Message, ObservationRenderer, Reply
+from harness.codec import CodecError, build, dumps, loads
+from harness.errors import PluginFailed
+from harness.protocols import AgentSession, Environment, SessionAgent, SessionJournal
+from harness.records import Episode, Eval, LiveObservation, Task
+
+
+def checked_decision(given: object) -> Decision:
+    """The decision, if it can be recorded as it is.
+
+    Raises:
+        PluginFailed: It cannot: a part has the wrong type, or the memory is not a JSON value of at most
+            `MAX_MEMORY_BYTES`.
+    """
+    if not isinstance(given, Decision):
+        raise PluginFailed(f"the agent returned {type(given).__name__}, not a Decision")
+    if not isinstance(given.action, Action):
+        raise PluginFailed(f"the agent's Decision.action is of type {type(given.action).__name__}, not an action")
+    if not isinstance(given.reply, Reply):
+        raise PluginFailed(f"the agent's Decision.reply is of type {type(given.reply).__name__}, not Reply")
+    if not all(isinstance(raw, bytes) for raw in (given.reply.raw, given.reply.request, *given.reply.earlier)):
+        raise PluginFailed("the agent's Reply.raw, Reply.request and Reply.earlier are not bytes")
+    if not isinstance(given.messages, tuple) or not all(isinstance(one, Message) for one in given.messages):
+        raise PluginFailed("the agent's Decision.messages is not a tuple of Message")
+    return replace(given, memory=_stored(given.memory))
+
+
+def _stored(memory: object) -> Any:
+    """A copy, as the agent may change its own."""
+    try:
+        data = dumps(memory)
+        if len(data) > MAX_MEMORY_BYTES:
+            raise PluginFailed(f"the agent's memory has {len(data):,} bytes as JSON; {MAX_MEMORY_BYTES:,} are stored")
+        stored = build(Any, loads(data))
+    except CodecError as error:
+        raise PluginFailed(f"the agent's memory is not a JSON value: {error}") from error
+    if stored != memory:
+        raise PluginFailed(
+            "the agent's memory would come back from JSON as another value; use lists, dicts with text keys, texts,"
+            " numbers, true, false and null only"
+        )
+    return stored
+
+
+@asynccontextmanager
+async def agent_session(
+    agent: Agent | SessionAgent, journal: SessionJournal, env: Environment
+) -> AsyncIterator[AgentSession]:
+    """The agent that decides while the context is open; what it has started ends with the context."""
+    if isinstance(agent, SessionAgent):
+        async with agent.session(journal, env) as session:
+            yield session
+    else:
+        yield agent
+
+
+_UNSAID = Eval(eval_types=())
+
+
+def public_task(task: Task) -> Task:
+    """The task without `eval` and `metadata`, which holds the references of plugged-in evaluators."""
+    return replace(task, eval=_UNSAID, metadata={})
+
+
+def public_episode(episode: Episode) -> Episode:
+    """What is recorded, without the task's references and without verdicts, which repeat them."""
+    opened = episode.opened
+    if opened is not None:
+        opened = replace(opened, task=public_task(opened.task), files={})
+    return replace(episode, opened=opened, judged={}, scores={})
+
+
+MOST_SHOWN_CHARS = 1_000_000
+"""As many as of Cairn's own text."""
+
+
+def with_shown(view: LiveObservation, renderer: ObservationRenderer | None) -> LiveObservation:
+    """The observation with the text of the renderer below the line of tabs; as it is without one.
+
+    Raises:
+        PluginFailed: The renderer gives no text.
+    """
+    if renderer is None:
+        return view
+    text: object = renderer.render(view)
+    if not isinstance(text, str):
+        raise PluginFailed(f"the renderer of observations returned {type(text).__name__}, not a text")
+    tabs = view.observation.text.partition("\n\n")[0]
+    body = cut(text.encode("utf-8", "replace").decode(), MOST_SHOWN_CHARS)
+    return replace(view, observation=replace(view.observation, shown=f"{tabs}\n\n{body}"))
