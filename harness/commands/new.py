@@ -4,6 +4,7 @@ import argparse
 import keyword
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import ConfigError, ExitCode
@@ -13,6 +14,9 @@ EXAMPLE = "harness new agent my_agent"
 _CHOICE = {"action": "agent", "agent": "agent", "benchmark": "task", "evaluator": "+evaluators", "site": "task"}
 """Kind to the group of settings it is chosen in."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}", re.ASCII)
+_TEMPLATES = Path(__file__).parent / "templates"
+"""The files of each kind, and those of all; NAME, CLASS, UPPER and KIND are replaced in their paths and texts."""
+_SUFFIX = ".template"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,8 +27,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.commands.scaffold import files_of
-
     name, folder = options.name, options.into / options.name
     if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name in sys.stdlib_module_names or name == "harness":
         raise ConfigError(
@@ -34,10 +36,25 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"{folder} is already there; give another name, or another place with --into")
     if options.process and options.kind != "agent":
         raise ConfigError(f"--process is for agents; leave it out for the {options.kind} {name}")
-    for path, text in files_of("process" if options.process else options.kind, name).items():
+    for path, text in _files_of("process" if options.process else options.kind, name):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
         sys.stdout.write(f"{folder / path}\n")
     then = f"pip install -e {folder}, then harness run {_CHOICE[options.kind]}={name}"
     sys.stdout.write(f"next: pytest {folder}, then {then}\n")
     return ExitCode.DONE
+
+
+def _files_of(kind: str, name: str) -> Iterator[tuple[str, str]]:
+    """Path and text of each file of a package."""
+    class_name = "".join(part.capitalize() for part in name.split("_"))
+    words = {"NAME": name, "CLASS": class_name, "UPPER": name.upper(), "KIND": kind.capitalize()}
+
+    def filled(text: str) -> str:
+        return re.sub("|".join(words), lambda found: words[found[0]], text)
+
+    found: dict[str, Path] = {}
+    for folder in (_TEMPLATES / "common", _TEMPLATES / kind):
+        found |= {str(path.relative_to(folder)): path for path in sorted(folder.rglob(f"*{_SUFFIX}"))}
+    for path, template in found.items():
+        yield filled(path.removesuffix(_SUFFIX)), filled(template.read_text("utf-8"))
