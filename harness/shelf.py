@@ -14,6 +14,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "cairn.commands": {
             "attribute": "harness.plugins.attribution.command",
+            "diff": "harness.plugins.diff.command",
             "view": "harness.plugins.html_report.viewer.command",
             "judge-check": "harness.plugins.judge_check.command",
             "audit": "harness.plugins.audit.command",
@@ -54,6 +55,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "slurm": "harness.plugins.clusters.slurm_run:play_shards",
         },
         "cairn.findings": {"attribution": "harness.plugins.attribution.run_attributions:write_attributions"},
+        "cairn.further_pages": {"html": "harness.plugins.html_report.pages:further_page"},
         "cairn.former_names": {"demo": "harness.plugins.demo", "tracking": "harness.plugins.tracking"},
         "cairn.judges": {
             "webjudge": "harness.plugins.online_mind2web.webjudge:WebJudge",

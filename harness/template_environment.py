@@ -25,17 +25,17 @@ _DIGEST_SIZE = 32
 
 
 def template_environment(
-    folder: Path, *, finalize: Callable[..., Any] | None = None, kept: str = _KEPT
+    *folders: Path, finalize: Callable[..., Any] | None = None, kept: str = _KEPT
 ) -> jinja2.Environment:
-    """An environment of the templates in `folder`.
+    """An environment of the templates in some folders.
 
     Args:
-        folder: Where the templates are.
+        folders: Where the templates are; of those of one name, that of the first.
         finalize: Applied to every value before it is escaped and printed.
         kept: Where they are kept compiled; `~` is the user's home.
     """
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+        loader=jinja2.FileSystemLoader(folders),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         finalize=finalize,

@@ -67,6 +67,7 @@ OWNERS = {
         "bundles",
         "process_agent",
         "attribution",
+        "diff",
     },
     "pyarrow": {"tracking"},
     "wandb": {"tracking"},

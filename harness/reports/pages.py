@@ -6,6 +6,9 @@ PAGES = Registry(group="cairn.reports", noun="report")
 """Called with a `Run`; writes pages into its folder."""
 COMPARISON_PAGES = Registry(group="cairn.comparisons", noun="harness compare")
 """Called with a file to write and a comparison."""
+FURTHER_PAGES = Registry(group="cairn.further_pages", noun="HTML page")
+"""What renders a page of another plug-in in the frame of the report. Called with the folder of its templates, the name
+of one (which extends `layout.html`), and values; gives the text of a file that loads nothing."""
 FINDINGS = Registry(group="cairn.findings", noun="finding")
 """What looks through the journals of a run that has ended, before it is summed up, and writes what it finds into its
 folder: a function of `harness.runs.Run`."""

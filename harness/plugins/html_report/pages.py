@@ -120,17 +120,21 @@ class TaskView:
 
 
 class Pages:
-    def __init__(self, *, served: bool = False, in_one_file: bool = False, style_url: str = "") -> None:
+    def __init__(
+        self, *, served: bool = False, in_one_file: bool = False, style_url: str = "", added: Path | None = None
+    ) -> None:
         """Args:
         served: By a server, which may be asked for news and answers forms.
         in_one_file: All pages are in one file.
         style_url: Where `style()` is a separate file; "" = each page contains it.
+        added: Folder of templates of another plug-in, with its `style.css`.
         """
-        self._environment = _environment()
+        self._environment = _environment(*([added] if added else []))
+        css = style() + (_asset("style.css", added) if added else "")
         further = {"live.js": served, "single.js": in_one_file}
         script = "\n".join(map(_asset, ["report.js", *(name for name, is_needed in further.items() if is_needed)]))
-        self.policy = policy("" if style_url else style(), script, served=served)
-        self._environment.globals.update(css=Markup(style()), style_url=style_url, js=Markup(script))
+        self.policy = policy("" if style_url else css, script, served=served)
+        self._environment.globals.update(css=Markup(css), style_url=style_url, js=Markup(script))
         self._environment.globals.update(policy=self.policy, served=served)
         self._environment.globals.update(rate_of=rate_of, no_baseline=NO_BASELINE, is_baseline=is_baseline)
         self._environment.globals.update(ending_step=ending_step, verdict_step=verdict_step, refusals=refusals)
@@ -165,6 +169,11 @@ class Pages:
         return self._environment.get_template(template).render(values)
 
 
+def further_page(templates: Path, name: str, **values: Any) -> str:
+    """A page of another plug-in, in the frame and the style of these: one file that loads nothing."""
+    return Pages(added=templates).render(name, events="", **values)
+
+
 def version() -> str:
     """Changes whenever pages would look different."""
     digest = sha256()
@@ -195,8 +204,8 @@ def policy(style: str, script: str, *, served: bool) -> str:
     return "; ".join(f"{name} {value}" for name, value in sources.items())
 
 
-def _environment() -> jinja2.Environment:
-    environment = template_environment(TEMPLATES, finalize=_seen)
+def _environment(*added: Path) -> jinja2.Environment:
+    environment = template_environment(*added, TEMPLATES, finalize=_seen)
     environment.filters.update(
         percent=percent,
         points=points,
@@ -248,9 +257,9 @@ def _pre(text: str, limit: int = TEXT_LIMIT) -> Markup:
     return Markup(escape(visible(_cut(text, limit)), quote=False))
 
 
-def _asset(name: str) -> str:
+def _asset(name: str, folder: Path = TEMPLATES) -> str:
     """A style or script of the report without comments and indentation, because every page contains it."""
-    text = (TEMPLATES / name).read_text("utf-8")
+    text = (folder / name).read_text("utf-8")
     text = re.sub(r"^\s*//.*\n", "", text, flags=re.MULTILINE) if name.endswith(".js") else text
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL) if name.endswith(".css") else text
     return re.sub(r"\n\s*", "\n", text).strip()

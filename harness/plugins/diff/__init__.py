@@ -1,0 +1,1 @@
+"""Where do two runs of one task part? Episodes side by side, step by step."""
