@@ -42,6 +42,11 @@ class Instance:
         return self.unit.name
 
     @property
+    def image(self) -> str:
+        """What its container is made of."""
+        return self.unit.state().image or self.service.image
+
+    @property
     def mark(self) -> str:
         return f"{self.key}/{self.unit.name}"
 
@@ -69,6 +74,9 @@ class Backend(Protocol):
 
     def fill(self, one: Instance, into: Path) -> None:
         """Put its first state into an empty folder."""
+
+    def keep(self, one: Instance) -> str:
+        """Stop it and keep what of it is in no folder of ours; the name of that, "" = nothing is."""
 
     def execute(self, one: Instance, command: str) -> tuple[int, str]:
         """Run a command of the set for a service that runs; its code and last line."""

@@ -27,7 +27,7 @@ class ContainerBackend:
         self._options = options
 
     def is_running(self, one: Instance) -> bool:
-        return "running" in self._states(one).values()
+        return any(self._states(one).values())
 
     def start(self, one: Instance) -> None:
         self.stop(one)
@@ -45,12 +45,12 @@ class ContainerBackend:
             *(f"--env={name}={one.said(value)}" for name, value in service.environment.items()),
             *(f"--env={name}" for name in service.pass_environment if name in os.environ),
             *map(one.said, service.options),
-            service.image,
+            one.image,
             *map(one.said, shlex.split(service.command)),
         )
         if done.returncode != 0:
             self.stop(one)
-            raise SiteFailed(f"{one.name}: {self.engine} cannot start {service.image}: {last_line(done.stderr)}")
+            raise SiteFailed(f"{one.name}: {self.engine} cannot start {one.image}: {last_line(done.stderr)}")
 
     def stop(self, one: Instance) -> None:
         for container in self._states(one):
@@ -82,9 +82,29 @@ class ContainerBackend:
         finally:
             self.stop(one)
 
+    def keep(self, one: Instance) -> str:
+        for container in self._states(one):
+            self._call("stop", "--time", f"{one.service.stop_s:.0f}", container)
+            label = f"LABEL {KEY_LABEL}={one.key}"
+            done = self._call("commit", "--change", label, container)
+            if done.returncode != 0:
+                raise SiteFailed(f"{one.name}: {self.engine} cannot keep its state: {last_line(done.stderr)}")
+            return done.stdout.split()[-1].removeprefix("sha256:")
+        raise SiteFailed(f"{one.name} does not run, so its state cannot be kept; run `harness sites up`")
+
+    def has_kept(self, image: str) -> bool:
+        """Whether the image of a snapshot is still there."""
+        return self._call("image", "inspect", image).returncode == 0
+
+    def forget(self, image: str, key: str) -> None:
+        """Remove the image of a snapshot, if it is ours and nothing uses it."""
+        found = self._call("image", "inspect", "--format", "{{json .Config.Labels}}", image)
+        if found.returncode == 0 and f'"{KEY_LABEL}":"{key}"' in found.stdout:
+            self._call("rmi", image)
+
     def execute(self, one: Instance, command: str) -> tuple[int, str]:
-        for container, state in self._states(one).items():
-            if state == "running":
+        for container, runs in self._states(one).items():
+            if runs:
                 done = self._call("exec", container, "sh", "-c", one.shell(command))
                 return done.returncode, last_line(done.stdout + done.stderr)
         return 1, "it does not run"
@@ -140,13 +160,18 @@ class ContainerBackend:
         alias = ["--network", name, "--network-alias", one.service.name]
         return [*alias, "-p", f"127.0.0.1:{one.port}:{inside}"]
 
-    def _states(self, one: Instance) -> dict[str, str]:
-        """Id of each container with our labels to its state."""
+    def _states(self, one: Instance) -> dict[str, bool]:
+        """Id of each container with our labels, and whether it runs."""
         filters = (f"--filter=label={KEY_LABEL}={one.key}", f"--filter=label={UNIT_LABEL}={one.name}")
-        done = self._call("ps", "--all", "--no-trunc", *filters, "--format", "{{.ID}} {{.State}}")
+        done = self._call("ps", "--all", "--no-trunc", "--quiet", *filters)
         if done.returncode != 0:
             raise SiteFailed(f"{self.engine} ps does not answer: {last_line(done.stderr)}")
-        return {line.split()[0]: line.split()[1].lower() for line in done.stdout.splitlines() if len(line.split()) > 1}
+        found = {}
+        for container in done.stdout.split():
+            running = self._call("inspect", "--format", "{{.State.Running}}", container)
+            if running.returncode == 0:  # otherwise it was removed meanwhile
+                found[container] = running.stdout.strip() == "true"
+        return found
 
     def _call(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         try:

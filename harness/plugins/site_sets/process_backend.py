@@ -74,6 +74,10 @@ class ProcessBackend:
             if code != 0:
                 raise SiteFailed(f"{one.name}: `prepare` ended with code {code}{f' ({said})' if said else ''}")
 
+    def keep(self, one: Instance) -> str:
+        self.stop(one)
+        return ""
+
     def execute(self, one: Instance, command: str) -> tuple[int, str]:
         return _run(one.shell(command), environment(one), one.folder)
 

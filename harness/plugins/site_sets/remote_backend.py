@@ -36,6 +36,10 @@ class RemoteBackend:
     def fill(self, one: Instance, into: Path) -> None:
         return None
 
+    def keep(self, one: Instance) -> str:
+        self.stop(one)
+        return ""
+
     def execute(self, one: Instance, command: str) -> tuple[int, str]:
         return 1, "commands cannot be run on a remote service"
 

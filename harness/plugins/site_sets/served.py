@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.plugins.site_sets.backend import Instance
-from harness.plugins.site_sets.lifecycle import Group, Lifecycle
+from harness.plugins.site_sets.lifecycle import Lifecycle
+from harness.plugins.site_sets.services import Group
 from harness.plugins.site_sets.set_file import ENGINES, Service
 from harness.plugins.site_sets.state import SEED, SERVED, STOPPED, write_json
 

@@ -3,6 +3,7 @@
 A set is data: nothing of it is run here. Every mistake is one sentence that names file, field and fix.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -78,6 +79,8 @@ class Service:
     """Command that ends with 0 once the service is ready, beside `health`."""
     patch: tuple[str, ...] = ()
     """Commands that are run once, before the snapshot `seed` is taken."""
+    configure: tuple[str, ...] = ()
+    """Commands that are run after every start: what differs between instances, such as an address that is stored."""
     after: tuple[str, ...] = ()
     """Services that must be ready before; they are reset together."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -90,6 +93,20 @@ class Service:
     digest: str = ""
     """The digest of its state at the snapshot `seed`, as `harness sites snapshots` shows it; "" = not declared."""
     control: Control | None = None
+
+    @property
+    def definition(self) -> str:
+        """Digest of what its seed depends on: another one needs a new seed."""
+        of = (
+            self.backend,
+            self.command,
+            self.image,
+            self.seed,
+            self.prepare,
+            self.patch,
+            sorted(self.environment.items()),
+        )
+        return hashlib.sha256(repr(of).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +256,7 @@ def _service(name: str, at: "_Fields", backend: str) -> Service:
         prepare=at.texts("prepare"),
         ready=at.text("ready"),
         patch=at.texts("patch"),
+        configure=at.texts("configure"),
         after=at.texts("after"),
         environment=at.variables("environment"),
         pass_environment=at.texts("pass_environment"),
@@ -253,7 +271,7 @@ def _service(name: str, at: "_Fields", backend: str) -> Service:
 
 _NEEDED = {"process": ("command",), "podman": ("image", "port"), "docker": ("image", "port"), "remote": ("url",)}
 _CONTAINER_FIELDS = ("image", "container_port", "options")
-_LOCAL_FIELDS = ("command", "seed", "prepare", "ready", "patch", "environment", "pass_environment", "port")
+_LOCAL_FIELDS = ("command", "seed", "prepare", "ready", "patch", "configure", "environment", "pass_environment", "port")
 _FOREIGN = {
     "process": (*_CONTAINER_FIELDS, "url", "control"),
     "podman": ("url", "control", "prepare"),

@@ -33,6 +33,19 @@ class Snapshots:
     def digest(self, name: str, service: str) -> str:
         return str(self._facts(name, service).get("digest") or "")
 
+    def image(self, name: str, service: str) -> str:
+        """What the container of a service is made of in a snapshot; "" = the image of the set."""
+        return str(self._facts(name, service).get("image") or "")
+
+    def definition(self, name: str, service: str) -> str:
+        """What the service was made by when the snapshot was taken; "" = there is no snapshot."""
+        return str(self._facts(name, service).get("definition") or "")
+
+    def images(self, name: str) -> list[str]:
+        """All that a snapshot has."""
+        found = (self.image(name, path.stem) for path in self._state.snapshot(name).glob("*.json"))
+        return [image for image in found if image]
+
     def rows(self) -> list[tuple[str, str, str, int, float]]:
         """Snapshot, service, digest, bytes, and when it was taken (seconds since the epoch)."""
         found = []
@@ -44,8 +57,17 @@ class Snapshots:
                 )
         return found
 
-    def take(self, name: str, folders: Mapping[str, Path]) -> dict[str, str]:
-        """Copy the folders of services that are stopped; their digests. All of it is a snapshot, or nothing."""
+    def take(
+        self, name: str, folders: Mapping[str, Path], images: Mapping[str, str], definitions: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Copy the folders of services that are stopped; their digests. All of it is a snapshot, or nothing.
+
+        Args:
+            name: Of the snapshot.
+            folders: Service to the folder of its data.
+            images: Service to what its container is made of then; "" = the image of the set.
+            definitions: Service to what it was made by (`Service.definition`).
+        """
         digests = {}
         for service in folders:
             (self._state.snapshot(name) / f"{service}.json").unlink(missing_ok=True)
@@ -55,7 +77,12 @@ class Snapshots:
             folder.copy(data, to)
             digests[service] = folder.digest(to)
         for service, found in digests.items():
-            facts = {"digest": found, "bytes": folder.size(self.of(name, service)), "at": time.time()}
+            facts: dict[str, object] = {
+                "digest": found,
+                "bytes": folder.size(self.of(name, service)),
+                "at": time.time(),
+            }
+            facts |= {"image": images.get(service, ""), "definition": definitions.get(service, "")}
             write_json(self._state.snapshot(name) / f"{service}.json", facts)
         return digests
 

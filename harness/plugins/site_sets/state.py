@@ -44,6 +44,8 @@ class UnitState:
     """The stamp (`folder.stamp`) of its data once it was up: another one = dirty."""
     verified: str = ""
     """Digest of its data before it was started."""
+    image: str = ""
+    """Of containers: the image of the snapshot; "" = that of the set."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def rm(of: Lifecycle, options: Namespace) -> int:
             f"there is no snapshot {options.name[:80]}; there are: {', '.join(of.snapshots.names()) or 'none'}"
         )
     with of.state.lock("set"):
-        of.snapshots.remove(options.name)
+        of.forget(options.name)
     return ExitCode.DONE
 
 

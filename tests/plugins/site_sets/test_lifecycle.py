@@ -142,6 +142,25 @@ def test_a_patch_is_applied_once_and_is_in_the_seed(small: SmallSite) -> None:
     assert (small.folder / "patched.log").read_text() == "x\n"
 
 
+def test_what_differs_between_instances_is_configured_after_every_start(small: SmallSite) -> None:
+    small.write({"app": shop(configure=["echo {instance} {url} > {data}/address"])})
+    small.done("up", "--scale", "2")
+    small.done("reset")
+    for number, url in enumerate(small.urls()):
+        assert (small.state / "services" / f"app@{number}" / "data" / "address").read_text() == f"{number} {url}\n"
+    assert set(small.states().values()) == {"healthy"}
+
+
+def test_a_set_file_whose_services_changed_is_not_taken_for_the_one_that_is_up(small: SmallSite) -> None:
+    small.write()
+    small.done("up")
+    small.write({"app": shop(patch=["echo x > {data}/patched"])})
+    typed = small.type("up")
+    assert typed.code == 2 and "services.app was changed after its seed was taken" in typed.err
+    assert small.type("reset").code == 2
+    assert look(small.urls()[0])["files"] == []
+
+
 def test_seed_folder_and_prepare_fill_the_data(small: SmallSite) -> None:
     (small.folder / "begin").mkdir()
     (small.folder / "begin" / "a.txt").write_text("a")
