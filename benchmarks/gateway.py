@@ -15,6 +15,7 @@ import tempfile
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -145,11 +146,14 @@ async def measure(*, turns: int = 100) -> Rows:
         }
         passthrough = passthrough_to(f"{address}/v1")
         stack.push_async_callback(passthrough.close)
-        settings = replace(agent.settings, environment=environment)
-        agent = replace(agent, settings=settings, passthrough=passthrough)
+        agent = with_settings(replace(agent, passthrough=passthrough), env=environment)
         await record(agent, nullcontext(ScriptedPages("")), folder / "run")
         found = json.loads((folder / "found.json").read_text())
     return {f"gateway, {name}: added": added(*times) for name, times in found.items()}
+
+
+def with_settings(agent: ProcessAgent, **settings: Any) -> ProcessAgent:
+    return replace(agent, plan=replace(agent.plan, settings=replace(agent.plan.settings, **settings)))
 
 
 def added(direct: list[float], ours: list[float], bare: list[float]) -> Row:

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 import psutil
 
 from benchmarks.debugging_port import reachable_pool
-from benchmarks.gateway import passthrough_to, record
+from benchmarks.gateway import passthrough_to, record, with_settings
 from benchmarks.instant_endpoint import instant_endpoint
 from benchmarks.results import Rows, parser, row, tell
 from benchmarks.step_overhead import HOME, task
@@ -145,8 +145,7 @@ async def measure(*, episodes: int = 6) -> Rows:
         passthrough = passthrough_to(f"{address}/v1")
         stack.push_async_callback(passthrough.close)
         devtools = f"http://{urlsplit(browser).netloc}"
-        settings = replace(agent.settings, browser=False, cdp=True)
-        agent = replace(agent, passthrough=passthrough)
+        agent = with_settings(replace(agent, passthrough=passthrough), browser="cdp")
         direct = {"CDP": devtools, "HOME_PAGE": home, "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "none"}
 
         async def alone() -> None:
@@ -156,7 +155,7 @@ async def measure(*, episodes: int = 6) -> Rows:
 
         async def recorded(browser: str = "") -> None:
             environment = {"CDP": browser, "HOME_PAGE": home}
-            playing = replace(agent, settings=replace(settings, environment=environment))
+            playing = with_settings(agent, env=environment)
             with tempfile.TemporaryDirectory() as run:
                 await record(playing, pool.open(task(), 0), Path(run))
 

@@ -12,7 +12,6 @@ import json
 import sys
 import tempfile
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
 from pathlib import Path
 
 from websockets.asyncio.client import connect
@@ -21,7 +20,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
 from benchmarks.debugging_port import reachable_pool
-from benchmarks.gateway import added, record
+from benchmarks.gateway import added, record, with_settings
 from benchmarks.results import Rows, parser, tell
 from benchmarks.step_overhead import HOME, task
 from harness.browser.driver.devtools_pipe import MOST_BYTES
@@ -127,8 +126,7 @@ async def measure(*, turns: int = 200) -> Rows:
             "HOME_PAGE": home,
             "FOUND": str(folder / "found.json"),
         }
-        driving = replace(agent.settings, browser=False, cdp=True, environment=environment)
-        await record(replace(agent, settings=driving), pool.open(task(), 0), folder / "run")
+        await record(with_settings(agent, browser="cdp", env=environment), pool.open(task(), 0), folder / "run")
         found = json.loads((folder / "found.json").read_text())
     return {f"relay, {name}: added": added(*times) for name, times in found.items()}
 

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.gateway import record
+from benchmarks.gateway import record, with_settings
 from benchmarks.results import Rows, parser, tell, timed
 from harness.choices import Sandbox
 from harness.errors import ConfigError
@@ -40,10 +40,10 @@ async def measure(*, runs: int = 30) -> Rows:
         script = Path(folder) / "agent.py"
         script.write_text(AGENT)
         async with scripted_process([sys.executable, "-I", "-S", str(script)]) as agent:
-            settings = replace(agent.settings, cwd=folder)
+            agent = with_settings(agent, cwd=folder)
             for turn in range(runs + 2):
                 for confined in (True, False) if turn % 2 else (False, True):
-                    playing = replace(agent, settings=replace(settings, sandbox=sandbox if confined else None))
+                    playing = replace(agent, plan=replace(agent.plan, sandbox=sandbox if confined else None))
                     with tempfile.TemporaryDirectory() as run:
                         begun = time.perf_counter()
                         await record(playing, nullcontext(ScriptedPages("")), Path(run))

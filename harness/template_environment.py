@@ -1,8 +1,9 @@
 """The environment of jinja templates: everything is escaped, and what is compiled is kept between starts.
 
-To compile the templates of a report takes a tenth of the processor time of a short run's supervisor. What is kept is
-executed, as Python's own modules are: it is in a folder of the user's own, never where others may write. Without such a
-folder, and where a file is damaged, templates are compiled again.
+To compile the templates of a report takes 140 ms: without what is kept, a run of one task takes 5 to 12 % more
+processor time (3.8 s, measured in pairs). What is kept is executed, as Python's own modules are: it is in a folder of
+the user's own, never where others may write. Without such a folder, and where a file is damaged, templates are compiled
+again.
 """
 
 import marshal

@@ -68,6 +68,7 @@ async def score(scorer: EpisodeScorer, said: Case, redactor: Redactor, recorded:
     scored = await scorer.score(said.task, said.closed, read, recorded)
     for digest in read.digests:
         public.artifacts.read(digest)
+    # Nothing is hidden in it, so its sentences can be stored as they are.
     if not symbols.names:
         return scored
     replies = [hidden(reply) for verdict in scored.verdicts for reply in verdict.replies]

@@ -36,6 +36,7 @@ class RunSecrets:
     def readable(self) -> Mapping[str, str]:
         """Names of those that stay readable, and why."""
         names = (*(task.task_id for task in self.tasks), *self.config.sites.by_name)
+        # A login admin/admin would make a run unreadable and hide nothing.
         return readable(self._all, self._texts(), names)
 
     def redactor(self) -> Redactor:

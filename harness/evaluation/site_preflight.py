@@ -25,6 +25,7 @@ from harness.records import Task
 from harness.settings.sites import SiteSettings
 
 _AT_ONCE = 32
+# Said and not refused: the site may be starting. Without the look a wrong address costs three attempts of each task.
 _FAILS = 500
 
 

@@ -31,6 +31,7 @@ def versions(environment: Tree, sites: SitesSettings, tasks: Iterable[Task]) -> 
         tasks: The tasks of the run; sites of no task do not count.
     """
     browser = environment.get("browser") or {}
+    # Not the git revision: no run of a checkout would go on after a commit. It is recorded, and counted in reports.
     found = {"Cairn": environment.get("harness"), "browser": browser.get("version")}
     for name in sorted({name for task in tasks for name in task.sites}):
         site = sites.by_name.get(name)

@@ -20,6 +20,7 @@ NUMBERS_PER_NUMBER = 4
 """It has at most so many other numbers, and so many more for each further number that is asked for."""
 FREE_SMALL = 8
 """As many other whole numbers below 100 where one of them is asked for: these can be guessed."""
+# Without bounds an answer of all numbers, or of a page's text, passes 171 of WebArena's 335 tasks with answers.
 _SMALL = 100
 FREE_IN_ROW = 5
 """Numbers in a row without a word between them, and one more for each further number that is asked for."""

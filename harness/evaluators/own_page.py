@@ -14,6 +14,7 @@ from harness.evaluators.text_match import OR, clean
 from harness.records import HtmlTarget
 
 LAST = "last"
+# A `data:` page holds what the agent writes, `file:` whatever lies on this machine: neither proves a task.
 _WEB = ("http", "https")
 
 

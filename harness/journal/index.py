@@ -303,6 +303,7 @@ def index_of(entries: tuple[IndexEntry, ...]) -> bytes:
 
 
 def _entry(name: str, status: os.stat_result, outcome: EpisodeResult) -> IndexEntry:
+    # With size and time, because an index that is trusted alone would hide what was appended after it.
     return IndexEntry(name=name, size=status.st_size, mtime_ns=status.st_mtime_ns, outcome=outcome)
 
 

@@ -122,6 +122,7 @@ class ReplyCache:
             if total is None or total + len(data) > self._max_bytes:
                 total = _remove_oldest(self._folder, int(self._max_bytes * _KEPT) - len(data)).size_bytes
                 before = None
+            # Before the file appears: a writer that is killed then leaves a total that is too large.
             _record_total(lock, total + len(data))
             with safe_files.open_folder(path.parent, self._folder, make=0o700, durable=True):
                 pass

@@ -126,9 +126,12 @@ class AdaptiveRate:
         self._grown, self._unsure = 0, count < FEW
         if self._unsure:
             self._high = min(speed, max(most, speed / DEEPEST_CUT))
+            # Nothing measured yet: half, as TCP does. The rate is adapted and not a number of concurrent requests,
+            # which says little of a model that takes twenty seconds.
             self._low = BACK_OFF * min(max(speed / 2, least), self._high)
             self._span = max(UNSURE_SPAN, 8 * count)
         else:
+            # What was admitted between two refusals is the limit itself, so there is nothing to halve.
             self._high = min((least + speed) / 2, HIGHEST_STEP * least)
             self._low = BACK_OFF * least
             self._span = SPAN

@@ -65,6 +65,8 @@ class JudgeBreaker:
         now = self._monotonic()
         if self._down_since is not None and now < self._ready_at:
             since_s = now - self._down_since
+            # At once, and not after a pause as for the model under test: a judge can be asked later, and a pause
+            # would hold browsers and locks of sites for up to an hour.
             raise ModelUnavailable(f"not asked, as its endpoint has been down for {since_s:.0f} s: {self._why}")
 
     def _failed(self, error: ModelUnavailable, heard: int, *, is_probe: bool) -> None:

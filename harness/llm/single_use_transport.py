@@ -1,7 +1,8 @@
 """Sends each request on a separate connection, without a pool: what a pool is for is not wanted here.
 
-`http_client` says why no connection is kept. A pool that keeps none takes twice as much processor time for a request as
-opening a connection and reading the answer with h11, which the pool uses, too.
+`http_client` says why no connection is kept. A pool that keeps none takes twice as much processor time for a request
+(0.85 ms, and 0.44 ms here, measured in pairs) as opening a connection and reading the answer with h11, which the pool
+uses, too. Beside a step that is little; beside what the gateway adds to a request of an agent's process it is not.
 """
 
 import asyncio

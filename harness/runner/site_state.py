@@ -25,6 +25,7 @@ class SiteState:
 
     def unclean(self, job: Job, at: Mapping[str, str]) -> tuple[SiteInstance, ...]:
         """The instances that must be reset before a job can begin."""
+        # A checkpoint is right only where nobody else used the site since, and the disk must say so; else it is reset.
         keeps = (job.task.task_id, job.trial) if self._keeps(job, at) else None
         due = [
             one for one in map(SiteInstance._make, at.items()) if self._upkeep.needs_reset(one, job.task, keeps=keeps)
@@ -44,6 +45,7 @@ class SiteState:
         outcome, alone = self._sharing.outcome(job), self._sharing.need(job).exclusive
         goes_on = outcome is not None and outcome.goes_on and not job.reopen
         changes = [one for one in covered if alone[one.site] and self._is_meant(one.site, job)]
+        # Before it begins, so that a start after a crash knows of it.
         self._upkeep.mark_in_use(changes, (job.task.task_id, job.trial), goes_on=goes_on)
         return replace(job, clean=clean)
 

@@ -53,6 +53,7 @@ class BrowserClipboard:
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
         self._page: Page | None = None
+        # Chromium has one clipboard for all contexts of a browser; a browser for each lane would cost 100 MB a lane.
         self.in_use = asyncio.Lock()
 
     async def put(self, held: Mapping[str, str]) -> None:

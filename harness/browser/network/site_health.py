@@ -45,6 +45,7 @@ async def check(failed: Iterable[str], sites: Iterable[Site], *, timeout_s: floa
         why = f"{site.name} went down during the episode: {shown(site.url)}"
         if host_of(site.url) in without:
             raise SiteUnavailable(f"{why} accepted no connection")
+        # An error at one address does not tell a wrong link from a stopped server; the front page does.
         if host_of(site.url) in hosts and not await is_up(site.url, timeout_s=timeout_s):
             raise SiteUnavailable(f"{why} does not answer")
 

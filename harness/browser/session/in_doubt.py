@@ -53,6 +53,7 @@ def resolve(
     pending = episode.pending
     assert pending is not None
     what = f"{pending.action.render()} (step {pending.step})"
+    # An answer proves that the action was performed: repeating it would do it twice.
     if (effect := next((one for one in sent_by_pending(episode) if one.status is not None), None)) is not None:
         return InDoubt(
             resolution=DoubtResolution.PERFORMED,
@@ -88,6 +89,7 @@ def resolve(
             raise EnvironmentDiverged(f"{why}; a new attempt begins (resume.in_doubt=restart)")
         case DoubtResolution.UNSCORED:
             raise ActionInDoubt(f"{why}; the episode gets no score (resume.in_doubt=unscored)")
+        # To repeat it is wrong if it was performed, to skip it in silence if it was not: so the agent decides.
         case resolution:
             notice = _NOTICE if resolution is DoubtResolution.ASK_PAGE else ""
             return InDoubt(resolution=resolution, why=f"{why}; {_DONE[resolution]}", notice=notice)

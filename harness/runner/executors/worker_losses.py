@@ -82,6 +82,7 @@ class WorkerLosses:
         if episode.opened is None or (episode.closed is not None and job.reopen):
             return LossVerdict(note=note)
         loss = self._noted(job, episode)
+        # Any task of the worker may have caused the loss; only one that was alone on it is sure to have.
         if loss.count > 1 and alone:
             loss.failures += 1
             note += " again, while it ran no other task"
