@@ -15,6 +15,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "cairn.commands": {
             "attribute": "harness.plugins.attribution.command",
             "diff": "harness.plugins.diff.command",
+            "find": "harness.plugins.find.command",
             "view": "harness.plugins.html_report.viewer.command",
             "judge-check": "harness.plugins.judge_check.command",
             "audit": "harness.plugins.audit.command",

@@ -1,0 +1,1 @@
+"""Search over the recorded steps of runs, without an index."""

@@ -1,0 +1,59 @@
+"""`harness find`: searches actions, pages, thoughts, answers and requests of runs."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from harness.api import ExitCode
+from harness.errors import ConfigError
+
+HELP = "search the steps of runs: actions, pages, thoughts, answers, requests"
+EXAMPLE = "harness find results/demo-prompt-scripted 'action.kind=type url~checkout outcome=refused'"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders or bundles")
+    parser.add_argument(
+        "query",
+        metavar="QUERY",
+        help="words and fields that have to hold, as in docs/pages/find.md: refund url~orders step>=3",
+    )
+    parser.add_argument("--limit", type=int, default=100, metavar="N", help="at most N steps (default: 100)")
+    parser.add_argument("--json", action="store_true", help="print a line of JSON for each step")
+    parser.add_argument(
+        "--scoring", choices=("corrected", "webarena"), help="scoring of `status` (default: of each run)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from harness.codec import dumps
+    from harness.plugins.find.query import terms_of
+    from harness.plugins.find.search import find
+    from harness.runs import Run, escaped, one_line
+    from harness.runs.opened_run import run_or_bundle
+
+    if options.limit < 1:
+        raise ConfigError(f"--limit {options.limit} shows nothing; give a number from 1")
+    terms, shown, is_whole = terms_of(options.query), 0, True
+    for path in options.runs:
+        with run_or_bundle(path) as opened:
+            one = Run(opened.folder, scoring=options.scoring)
+            for notice in (*opened.notices, *map(str, one.damaged)):
+                sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
+            is_whole &= not one.damaged
+            for hit in find(one, terms, one.name if path.is_dir() else path.name):
+                if shown == options.limit:
+                    sys.stderr.write(f"harness: there are more than {options.limit}; --limit shows more\n")
+                    return ExitCode.DONE if is_whole else ExitCode.UNSCORED
+                shown += 1
+                if options.json:
+                    sys.stdout.write(escaped(dumps(hit).decode()) + "\n")
+                    continue
+                trial = f" trial {hit.trial}" if hit.trial else ""
+                outcome = f" ({hit.outcome})" if hit.outcome not in ("", "done") else ""
+                quote = f"; {hit.field}: …{one_line(hit.quote)}…" if hit.quote else ""
+                said = f"{hit.run} {hit.task}{trial} step {hit.step}: {one_line(hit.action, 120)}{outcome}"
+                sys.stdout.write(one_line(f"{said}; {one_line(hit.url, 120)}{quote}") + "\n")
+    if not shown:
+        sys.stderr.write("harness: nothing was found\n")
+    return ExitCode.DONE if is_whole else ExitCode.UNSCORED

@@ -1,0 +1,120 @@
+"""Steps of runs for which a query holds, one journal after the other."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.api import Stop
+from harness.errors import JournalError
+from harness.plugins.find.query import TEXTS, Term, holds
+from harness.runs import Episode, Run, Step
+
+_AROUND = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A step that was found."""
+
+    run: str
+    task: str
+    trial: int
+    step: int
+    action: str
+    url: str
+    """Of the page that it was decided upon."""
+    outcome: str
+    field: str
+    """The first field in which the first word was found; "" = the query has no word."""
+    quote: str
+    """The text around it there."""
+
+
+def find(run: Run, terms: Sequence[Term], name: str = "") -> Iterator[Hit]:
+    """The steps for which all terms hold, in task order; a journal is read only if its episode may have one.
+
+    Journals that are damaged are left out: `run.damaged` names them.
+    """
+    first = [term for term in terms if term.field in _OF_EPISODE]
+    order = {(one.task_id, one.trial): at for at, one in enumerate(run.results)}
+    episodes = sorted(run.readable(), key=lambda one: order.get((one.task_id, one.trial), 0))
+    while episodes:
+        episode = episodes.pop(0)  # let go of, with its journal
+        if not all(term.holds(lambda field, of=episode: _OF_EPISODE[field](of)) for term in first):  # type: ignore[misc]
+            continue
+        try:
+            steps = episode.steps
+        except JournalError:  # damaged since it was looked at
+            continue
+        for step in steps:
+            value = _Values(episode, step)
+            if holds(terms, value):
+                yield _hit(name or run.name, episode, step, _quote(terms, value))
+
+
+_OF_EPISODE: Mapping[str, Callable[[Episode], str]] = {
+    "task": lambda one: one.task_id,
+    "site": lambda one: "+".join(one.sites),
+    "status": lambda one: one.status,
+    "class": lambda one: one.attribution.kind if one.attribution else "",
+    "rule": lambda one: one.attribution.rule if one.attribution else "",
+    "steps": lambda one: str(one.result.steps),
+    "trial": lambda one: str(one.trial),
+}
+_OF_STEP: Mapping[str, Callable[[Step], str]] = {
+    "action": lambda step: step.text,
+    "action.kind": lambda step: step.action.kind,
+    "target": lambda step: next((target.name for target in step.action.targets), ""),
+    "target.role": lambda step: next((target.role for target in step.action.targets), ""),
+    "outcome": lambda step: step.outcome,
+    "why": lambda step: step.why_not,
+    "url": lambda step: step.seen.url if step.seen else "",
+    "title": lambda step: step.seen.title if step.seen else "",
+    "page": lambda step: step.seen.text if step.seen else "",
+    "thought": lambda step: step.reply,
+    "answer": lambda step: step.action.answer if isinstance(step.action, Stop) else "",
+    "request": lambda step: "\n".join(one.reply for one in step.requests),
+    "effect": lambda step: "\n".join(f"{one.method} {one.url} {one.status or ''}" for one in step.effects),
+    "step": lambda step: str(step.number),
+    "tokens": lambda step: str(step.usage.tokens),
+    "cost": lambda step: str(step.usage.cost_usd),
+}
+
+
+class _Values:
+    """The fields of one step; each is made when it is asked for, and once."""
+
+    def __init__(self, episode: Episode, step: Step) -> None:
+        self._episode, self._step = episode, step
+        self._known: dict[str, str] = {}
+
+    def __call__(self, field: str) -> str:
+        if field not in self._known:
+            of_episode = _OF_EPISODE.get(field)
+            self._known[field] = of_episode(self._episode) if of_episode else _OF_STEP[field](self._step)
+        return self._known[field]
+
+
+def _quote(terms: Sequence[Term], value: _Values) -> tuple[str, str]:
+    """The first field in which the first word is, and the text around it there."""
+    word = next((term for term in terms if term.sign == "~"), None)
+    if word is None:
+        return "", ""
+    fields = (word.field,) if word.field else TEXTS
+    field = next((one for one in fields if word.value in value(one).casefold()), "")
+    text = value(field) if field else ""
+    at = max(0, text.casefold().find(word.value))
+    return field, text[max(0, at - _AROUND) : at + len(word.value) + _AROUND]
+
+
+def _hit(run: str, episode: Episode, step: Step, quote: tuple[str, str]) -> Hit:
+    return Hit(
+        run=run,
+        task=episode.task_id,
+        trial=episode.trial,
+        step=step.number,
+        action=step.text,
+        url=step.seen.url if step.seen else "",
+        outcome=step.outcome,
+        field=quote[0],
+        quote=quote[1],
+    )
