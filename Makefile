@@ -23,7 +23,10 @@ export PYTHONDONTWRITEBYTECODE :=
 EXPORT_READERS := inspect-ai==0.3.285 datasets==5.2.0 pillow opentelemetry-proto opentelemetry-semantic-conventions \
   mlflow-skinny==3.17.2 pandas sqlalchemy alembic
 
-.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-docs shapes test-art test-exports test-miniwob test-visualwebarena test-verified test-published test-agents chaos chaos-mutants shelf bench house docs check format clean
+# One call, so that pip finds versions that fit together.
+ENVIRONMENT_CLIENTS := 'verifiers[openenv]==0.4.0' 'gymnasium>=1.2'
+
+.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-docs shapes test-art test-environments test-exports test-miniwob test-visualwebarena test-verified test-published test-agents chaos chaos-mutants shelf bench house docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -106,6 +109,18 @@ test-exports: .venv-exports/installed
 	  .venv-exports/bin/python -m pip install --quiet --disable-pip-version-check "$$reader" \
 	    || echo "$$reader cannot be installed (see above): its tests are skipped" >&2; \
 	done
+	@touch $@
+
+# Other people's programs on `harness serve`, in a separate environment, because their pins differ: OpenEnv's client and
+# validation, gymnasium's checks, verifiers' evaluation. Tests of a package that cannot be installed are skipped.
+test-environments: setup .venv-environments/installed
+	.venv-environments/bin/python -m pytest -p no:cacheprovider tests/plugins/environments/test_clients.py $(ARGS)
+
+.venv-environments/installed: Makefile pyproject.toml
+	rm -rf .venv-environments && python3 -m venv .venv-environments
+	.venv-environments/bin/python -m pip install --quiet --disable-pip-version-check -e . pytest pytest-asyncio pytest-xdist httpx jsonschema
+	@.venv-environments/bin/python -m pip install --quiet --disable-pip-version-check $(ENVIRONMENT_CLIENTS) \
+	  || echo "$(ENVIRONMENT_CLIENTS) cannot be installed (see above): their tests are skipped" >&2
 	@touch $@
 
 # MiniWoB++: 64 pages in three seeds, killed sweeps, and rewards beside those of the package's own environment, which needs

@@ -51,7 +51,7 @@ OWNERS = {
     "omegaconf": {"config", "cli", "evaluation"},
     "starlette": {"demo", "environments", "html_report", "miniwob", "process_agent"},
     "uvicorn": {"loopback_server"},
-    "websockets": {"process_agent"},
+    "websockets": {"environments", "process_agent"},
     "jinja2": {"demo", "html_report", "template_environment"},
     "nltk": {"evaluators"},
     "skimage": {"pictures"},

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from harness.api import HarnessError
+from harness.plugins.environments.nemo import NemoGym
 from harness.plugins.environments.problem import (
     CAPACITY_REACHED,
     INVALID_JSON,
@@ -24,6 +25,7 @@ from harness.plugins.environments.problem import (
     Problem,
 )
 from harness.plugins.environments.requests import read_reset, read_step
+from harness.plugins.environments.rpc import NamedSessions, Tools
 from harness.plugins.environments.sessions import Environments, Session
 from harness.plugins.environments.sockets import SocketSession
 from harness.plugins.environments.views import result, schema
@@ -53,6 +55,9 @@ class EnvironmentServer:
     def __init__(self, environments: Environments, shape: Shape) -> None:
         self._environments = environments
         self._shape = shape
+        sessions = NamedSessions(environments)
+        self._tools = Tools(environments, sessions)
+        self._nemo = NemoGym(environments, sessions, _body)
 
     def app(self, token: str | None) -> ASGIApp:
         """The application; `token` None = everybody who reaches it has access."""
@@ -66,13 +71,20 @@ class EnvironmentServer:
             Route("/reset", self.reset, methods=["POST"]),
             Route("/step", self.step, methods=["POST"]),
             Route("/state", self.state),
+            Route("/nemo/reset", self._answering(self._nemo.reset), methods=["POST"]),
+            Route("/nemo/step", self._answering(self._nemo.step), methods=["POST"]),
+            Route("/nemo/close", self._answering(self._nemo.close), methods=["POST"]),
+            Route("/mcp", self.mcp, methods=["POST"]),
+            WebSocketRoute("/mcp", self.socket),
         ]
         return Guard(Starlette(routes=routes), token)
 
     async def socket(self, socket: WebSocket) -> None:
         """One session."""
         await socket.accept()
-        await SocketSession(socket, self._environments, browsergym=self._shape.browsergym).serve()
+        plain = socket.url.path == "/mcp"
+        browsergym = self._shape.browsergym
+        await SocketSession(socket, self._environments, self._tools, browsergym=browsergym, plain=plain).serve()
 
     async def health(self, request: Request) -> Response:
         """Whether it serves, and how many environments are in use."""
@@ -111,7 +123,7 @@ class EnvironmentServer:
         answer = {"200": {"description": "OK"}, "422": {"description": "refused, with the reason"}}
         get = ("/health", "/schema", "/metadata", "/tasks", "/state")
         paths: dict[str, Any] = {path: {"get": {"responses": answer}} for path in get}
-        for path in ("/reset", "/step"):
+        for path in ("/reset", "/step", "/mcp"):
             paths[path] = {"post": {"responses": answer}}
         about = {"title": "Cairn environment server", "version": PROTOCOL}
         return JSONResponse({"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": shapes}})
@@ -140,6 +152,14 @@ class EnvironmentServer:
 
         return await self._stateless(request, answer)
 
+    async def mcp(self, request: Request) -> Response:
+        """The actions as tools, over JSON-RPC."""
+        try:
+            said = await _body(request)
+        except Problem as problem:
+            said = {"jsonrpc": "", "why": str(problem)}
+        return JSONResponse(await self._tools.answer(said))
+
     async def state(self, request: Request) -> Response:
         """That of a session which has no episode: over HTTP there is none."""
         return JSONResponse(self._environments.state(Session()))
@@ -147,16 +167,29 @@ class EnvironmentServer:
     async def _stateless(
         self, request: Request, answer: Callable[[Session, object], Awaitable[dict[str, Any]]]
     ) -> Response:
-        session = Session()
-        try:
-            return JSONResponse(await answer(session, await _body(request)))
-        except Problem as problem:
-            return JSONResponse({"detail": problem.data()}, status_code=_STATUS.get(problem.code, 500))
-        except HarnessError as error:
-            data = Problem.infrastructure(type(error).__name__, str(error)[:1000]).data()
-            return JSONResponse({"detail": data}, status_code=500)
-        finally:
-            self._environments.give_up(session, "the request has been answered")
+        async def answered(request: Request) -> Response:
+            session = Session()
+            try:
+                return JSONResponse(await answer(session, await _body(request)))
+            finally:
+                self._environments.give_up(session, "the request has been answered")
+
+        return await self._answering(answered)(request)
+
+    @staticmethod
+    def _answering(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        """The same, with an answer of its own for what cannot be done."""
+
+        async def answered(request: Request) -> Response:
+            try:
+                return await answer(request)
+            except Problem as problem:
+                return JSONResponse({"detail": problem.data()}, status_code=_STATUS.get(problem.code, 500))
+            except HarnessError as error:
+                data = Problem.infrastructure(type(error).__name__, str(error)[:1000]).data()
+                return JSONResponse({"detail": data}, status_code=500)
+
+        return answered
 
 
 class Guard:

@@ -16,6 +16,7 @@ from harness.plugins.environments.problem import (
     Problem,
 )
 from harness.plugins.environments.requests import read_reset, read_step
+from harness.plugins.environments.rpc import Tools
 from harness.plugins.environments.sessions import Environments, Session
 from harness.plugins.environments.turn import Turn
 from harness.plugins.environments.views import result
@@ -37,10 +38,21 @@ class Gone(Exception):
 class SocketSession:
     """Answers the frames of one socket, one after the other."""
 
-    def __init__(self, socket: WebSocket, environments: Environments, *, browsergym: bool) -> None:
+    def __init__(
+        self, socket: WebSocket, environments: Environments, tools: Tools, *, browsergym: bool, plain: bool
+    ) -> None:
+        """Args:
+        socket: Accepted already.
+        environments: Those of the server.
+        tools: Answers frames of MCP.
+        browsergym: Whether observations have BrowserGym's keys, too.
+        plain: Whether frames are JSON-RPC themselves (`WS /mcp`).
+        """
         self._socket = socket
         self._environments = environments
+        self._tools = tools
         self._browsergym = browsergym
+        self._plain = plain
         self._ended: asyncio.Future[Problem] = asyncio.get_running_loop().create_future()
         self._session = Session(ends=self._end)
         self._frames: asyncio.Queue[str | bytes | None] = asyncio.Queue(_AHEAD)
@@ -75,8 +87,12 @@ class SocketSession:
         with suppress(Gone):
             while True:
                 kind, data = "error", dict[str, Any]()
+                frame = await self._frames.get()
+                if self._plain:
+                    await self._send(await self._tools.answer(_read_json(frame), self._session))
+                    continue
                 try:
-                    kind, data = await self._answered(await self._frames.get())
+                    kind, data = await self._answered(frame)
                 except Problem as problem:
                     data = problem.data()
                 except HarnessError as error:
@@ -95,28 +111,41 @@ class SocketSession:
                 return "observation", self._shown(await self._environments.step(self._session, request))
             case "state":
                 return "state", self._environments.state(self._session)
+            case "mcp":
+                return "mcp", await self._tools.answer(data, self._session)
             case "close":
                 self._environments.give_up(self._session, "the client closed the session")
                 await self._close(NORMAL)
                 raise Gone
             case _:
                 raise Problem(
-                    UNKNOWN_TYPE, f"there is no message of type {str(kind)[:80]!r}; use reset, step, state, close"
+                    UNKNOWN_TYPE, f"there is no message of type {str(kind)[:80]!r}; use reset, step, state, mcp, close"
                 )
 
     def _shown(self, turn: Turn) -> dict[str, Any]:
         return result(turn, browsergym=self._browsergym)
 
     async def _say(self, kind: str, data: dict[str, Any]) -> None:
+        await self._send({"type": kind, "data": data})
+
+    async def _send(self, answer: dict[str, Any]) -> None:
         try:
             async with asyncio.timeout(_SEND_S):
-                await self._socket.send_text(json.dumps({"type": kind, "data": data}))
+                await self._socket.send_text(json.dumps(answer))
         except (TimeoutError, WebSocketDisconnect, RuntimeError, OSError) as error:
             raise Gone from error
 
     async def _close(self, code: int) -> None:
         with suppress(RuntimeError, WebSocketDisconnect, OSError):
             await self._socket.close(code)
+
+
+def _read_json(frame: str | bytes | None) -> object:
+    """None = it is no JSON."""
+    try:
+        return json.loads(frame or b"")
+    except (ValueError, RecursionError):
+        return None
 
 
 def _read_frame(frame: str | bytes | None) -> tuple[object, object]:

@@ -83,7 +83,7 @@ def schema(action_set: ActionSet, *, typed: bool = False, browsergym: bool = Fal
     shapes = [_schema_of(action) for action in actions_of(action_set)]
     text = {**TEXT, "description": f"One action of the action set {action_set.name}, as `click [12]`."}
     said = {
-        "title": "Action",
+        "title": "BrowserAction",
         "type": "object",
         "properties": {"action_str": text},
         "required": ["action_str"],
@@ -93,7 +93,7 @@ def schema(action_set: ActionSet, *, typed: bool = False, browsergym: bool = Fal
     if browsergym:
         seen["last_action_error"] = TEXT
     return {
-        "action": {"title": "Action", "oneOf": shapes} if typed and shapes else said,
+        "action": {"title": "BrowserAction", "oneOf": shapes} if typed and shapes else said,
         "observation": {"title": "Observation", "type": "object", "properties": seen, "required": list(seen)},
         "state": {
             "title": "State",

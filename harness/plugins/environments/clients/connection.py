@@ -1,0 +1,108 @@
+"""A client's connection, which outlives sockets and servers: it resumes its episode, and no step is done twice."""
+
+import json
+import os
+import time
+import uuid
+from contextlib import ExitStack, suppress
+from typing import Any
+
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import ClientConnection, connect
+
+URL = "CAIRN_ENVIRONMENTS_URL"
+"""Variable with the address of the server, for clients that are given none."""
+_TOKEN = "CAIRN_SERVE_TOKEN"
+_MAX_BYTES = 100 << 20
+_PAUSE_S = 0.2
+_PASSING = frozenset({"shutdown", "timeout"})
+
+
+class EnvironmentFailed(Exception):
+    """The server's error. `mask` says that the infrastructure is at fault: the episode is no sample."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        super().__init__(data.get("message", "the server is gone"))
+        self.data = data
+        self.mask = bool(data.get("mask_sample"))
+
+
+class Connection:
+    """One session."""
+
+    def __init__(self, url: str | None = None, *, patience_s: float = 120.0) -> None:
+        """Args:
+        url: As the server says it; None = the variable `CAIRN_ENVIRONMENTS_URL`.
+        patience_s: For how long a server that is gone, or has no free environment, is asked again.
+        """
+        self.url = url or os.environ.get(URL) or "http://127.0.0.1:8000"
+        self._patience_s = patience_s
+        self._socket: ClientConnection | None = None
+        self._closing = ExitStack()
+        self._episode: str | None = None
+
+    @property
+    def episode_id(self) -> str | None:
+        """Of the episode; None = none has begun."""
+        return self._episode
+
+    def reset(self, **wanted: Any) -> dict[str, Any]:
+        """Begin an episode; see the server's `reset`. Raises EnvironmentFailed."""
+        wanted = {key: value for key, value in wanted.items() if value is not None}
+        if "task" in wanted:  # so that it may be sent again
+            wanted = {"episode_id": uuid.uuid4().hex, "resume": True} | wanted
+        turn = self._asked("reset", wanted)
+        self._episode = turn["observation"]["episode_id"]
+        return turn
+
+    def step(self, action: dict[str, Any] | str) -> dict[str, Any]:
+        """Perform an action, once, whatever is lost meanwhile. Raises EnvironmentFailed."""
+        data = {"action_str": action} if isinstance(action, str) else action
+        return self._asked("step", {**data, "request_id": uuid.uuid4().hex})
+
+    def close(self) -> None:
+        """Give the environment back."""
+        if self._socket is not None:
+            with suppress(WebSocketException, OSError):
+                self._socket.send(json.dumps({"type": "close"}))
+                self._closing.close()
+        self._socket = None
+
+    def _asked(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
+        until, is_new = time.monotonic() + self._patience_s, False
+        while True:
+            try:
+                if self._socket is None:
+                    token = os.environ.get(_TOKEN)
+                    headers = {"Authorization": f"Bearer {token}"} if token else None
+                    url = self.url.replace("http", "ws", 1) + "/ws"
+                    opening = connect(url, max_size=_MAX_BYTES, additional_headers=headers)
+                    self._socket = self._closing.enter_context(opening)
+                    is_new = True
+                if is_new and kind == "step":
+                    self._said("reset", {"episode_id": self._episode, "resume": True})
+                is_new = False
+                return self._said(kind, data)
+            except (OSError, WebSocketException) as error:
+                with suppress(WebSocketException, OSError):
+                    self._closing.close()
+                self._socket, lost = None, EnvironmentFailed({"message": str(error), "mask_sample": True})
+            except EnvironmentFailed as failed:
+                lost, code = failed, failed.data.get("code")
+                if failed.data.get("failure_class") not in _PASSING and code not in (
+                    "CAPACITY_REACHED",
+                    "SESSION_ERROR",
+                ):
+                    raise
+                is_new = is_new or code == "SESSION_ERROR"
+            if time.monotonic() > until:
+                raise lost
+            time.sleep(_PAUSE_S)
+
+    def _said(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
+        assert self._socket is not None
+        self._socket.send(json.dumps({"type": kind, "data": data}))
+        answer = json.loads(self._socket.recv())
+        if answer["type"] == "error":
+            raise EnvironmentFailed(answer["data"])
+        return answer["data"]  # type: ignore[no-any-return]

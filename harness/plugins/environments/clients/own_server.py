@@ -1,0 +1,37 @@
+"""A server of this process's own: it ends with the process."""
+
+import atexit
+import os
+import subprocess
+import sys
+from functools import cache
+from tempfile import mkdtemp
+
+from harness.plugins.environments.clients.connection import URL
+
+_READY = "environment server ready on "
+
+
+def own_server(settings: tuple[str, ...]) -> str:
+    """The address of `CAIRN_ENVIRONMENTS_URL`, or of a server that is started for the first who asks.
+
+    Raises:
+        RuntimeError: It does not start; says what it said.
+    """
+    return os.environ.get(URL) or _started(settings, os.getpid())
+
+
+@cache
+def _started(settings: tuple[str, ...], pid: int) -> str:
+    """`pid`: of this process, since a fork of it has no server."""
+    root = mkdtemp(prefix="cairn-environments-")
+    command = [sys.executable, "-m", "harness.main", "serve", "--port=0", f"run.root={root}", *settings]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    atexit.register(process.terminate)
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        if line.startswith(_READY):
+            return line.removeprefix(_READY).strip()
+        said.append(line)
+    raise RuntimeError(f"the environment server does not start: {''.join(said)[-2000:]}")

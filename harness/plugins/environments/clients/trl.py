@@ -1,0 +1,78 @@
+"""For TRL's argument environment_factory: each public method is a tool, whose docstring the model is given.
+
+    trainer = GRPOTrainer(…, environment_factory=CairnTools, reward_funcs=reward)
+
+The columns of the dataset are the arguments of `reset`: `task`, and if you like `seed`. The address of the server is
+the variable `CAIRN_ENVIRONMENTS_URL`.
+"""
+
+from typing import Any
+
+from harness.plugins.environments.clients.connection import Connection, EnvironmentFailed
+
+
+class CairnTools:
+    """One episode at a time."""
+
+    def __init__(self) -> None:
+        self._connection = Connection()
+        self.reward: float | None = None
+        """The score of the episode; None = it has none: it did not end, or the infrastructure failed."""
+
+    def reset(self, task: str | None = None, seed: int | None = None, **columns: Any) -> str:
+        """The first page, with the goal before it."""
+        self.reward = None
+        seen = self._connection.reset(task=task, seed=seed)["observation"]
+        return f"{seen['goal']}\n\n{seen['text']}"
+
+    def click(self, target: str) -> str:
+        """Click an element of the page.
+
+        Args:
+            target: The id of the element, as in 12.
+        """
+        return self._done({"kind": "click", "target": target})
+
+    def type(self, target: str, text: str, enter: bool) -> str:
+        """Replace the text of a field.
+
+        Args:
+            target: The id of the field.
+            text: What is typed.
+            enter: Whether Enter is pressed after it.
+        """
+        return self._done({"kind": "type", "target": target, "text": text, "enter": enter})
+
+    def scroll(self, direction: str) -> str:
+        """Scroll the page.
+
+        Args:
+            direction: up or down.
+        """
+        return self._done({"kind": "scroll", "direction": direction})
+
+    def go_back(self) -> str:
+        """Go to the page before."""
+        return self._done({"kind": "go_back"})
+
+    def stop(self, answer: str) -> str:
+        """End the task.
+
+        Args:
+            answer: The answer, or nothing if none was asked for.
+        """
+        return self._done({"kind": "stop", "answer": answer})
+
+    def _done(self, action: dict[str, Any]) -> str:
+        try:
+            turn = self._connection.step(action)
+        except EnvironmentFailed as failed:
+            return f"the environment cannot go on: {failed}"
+        self.reward = turn["reward"] if turn["done"] else None
+        seen = turn["observation"]
+        return f"{seen['error']}\n\n{seen['text']}".strip() if not turn["done"] else "The task has ended."
+
+
+def reward(environments: list[CairnTools], **_: Any) -> list[float | None]:
+    """A reward function: the scores; None = TRL leaves the sample out."""
+    return [one.reward for one in environments]

@@ -1,0 +1,93 @@
+"""NeMo Gym's gymnasium style over the same sessions: `POST /nemo/reset`, `/nemo/step`, `/nemo/close`.
+
+A session is a cookie. A step is the model's whole Responses object; what is no score is `mask_sample`.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from harness.plugins.environments.problem import VALIDATION_ERROR, Problem
+from harness.plugins.environments.requests import read_reset, read_step
+from harness.plugins.environments.rpc import NamedSessions
+from harness.plugins.environments.sessions import Environments
+from harness.plugins.environments.turn import Turn
+
+COOKIE = "cairn_session"
+_CAN = {"supports_explicit_close": True, "supports_step_idempotency": True}
+Read = Callable[[Request], Awaitable[object]]
+
+
+class NemoGym:
+    """The three routes."""
+
+    def __init__(self, environments: Environments, sessions: NamedSessions, read: Read) -> None:
+        self._environments = environments
+        self._sessions = sessions
+        self._read = read
+
+    async def reset(self, request: Request) -> Response:
+        """Begin an episode; the cookie of the answer names the session."""
+        name, turn = await self._sessions.begin(read_reset(await self._read(request)))
+        answer = JSONResponse({"observation": _text(turn), "info": {**_CAN, "episode_id": turn.entry.episode_id}})
+        answer.set_cookie(COOKIE, name, httponly=True, samesite="strict")
+        return answer
+
+    async def step(self, request: Request) -> Response:
+        """Perform the first function call of a Responses object, or the action that its text is."""
+        body = await self._read(request)
+        if not isinstance(body, dict):
+            raise Problem(VALIDATION_ERROR, "step: give the Responses object")
+        response = body.get("response", body)
+        action, call_id = _action(response)
+        if (given := body.get("_ng_step_request_id")) is not None:
+            action["request_id"] = given
+        wanted = read_step(action, self._environments.run.action_set)
+        try:
+            turn = await self._sessions.step(request.cookies.get(COOKIE), wanted)
+        except Problem as problem:
+            if "mask_sample" not in problem.more:
+                raise
+            told = {"mask_sample": True, "_ng_failure_class": problem.more["failure_class"]}
+            told |= {"failure_reason": problem.more["failure_reason"]}
+            ended = {"observation": None, "reward": 0.0, "terminated": False, "truncated": True}
+            return JSONResponse(ended | told | {"info": {"tool_outputs": []}})
+        outputs = [{"call_id": call_id, "output": _text(turn)}] if call_id else []
+        shown = {"observation": None if call_id else _text(turn), "info": {**_CAN, "tool_outputs": outputs}}
+        ended = {"reward": turn.reward or 0.0, "terminated": turn.done, "truncated": False, "mask_sample": False}
+        return JSONResponse(shown | ended)
+
+    async def close(self, request: Request) -> Response:
+        """Give the session back; a second time it is closed already."""
+        closed = self._sessions.close(request.cookies.get(COOKIE))
+        return JSONResponse({"status": "closed" if closed else "already_closed"})
+
+
+def _text(turn: Turn) -> str:
+    goal = f"{turn.goal}\n\n" if turn.steps == 0 else ""
+    return goal + (f"{turn.refused}\n\n" if turn.refused else "") + turn.page.text
+
+
+def _action(response: object) -> tuple[dict[str, Any], str]:
+    """What is to be done, and the id of the call that asks for it. Raises: Problem: It is no Responses object."""
+    output = response.get("output") if isinstance(response, dict) else None
+    if not isinstance(output, list) or not all(isinstance(item, dict) for item in output):
+        raise Problem(VALIDATION_ERROR, "step: output must be the list of a Responses object")
+    for item in output:
+        if item.get("type") == "function_call":
+            return _called(item), str(item.get("call_id", ""))
+    parts = [part for item in output for part in item.get("content") or () if isinstance(part, Mapping)]
+    return {"action_str": "".join(str(part.get("text", "")) for part in parts)}, ""
+
+
+def _called(item: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        arguments = json.loads(item.get("arguments") or "{}")
+    except (TypeError, ValueError) as error:
+        raise Problem(VALIDATION_ERROR, f"step: the arguments of the call are not JSON: {error}") from error
+    if not isinstance(arguments, dict):
+        raise Problem(VALIDATION_ERROR, "step: the arguments of the call must be an object")
+    return {**arguments, "kind": item.get("name")}
