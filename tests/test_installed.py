@@ -74,7 +74,7 @@ def test_all_of_it_works_in_an_empty_folder(place: Path, tmp_path: Path) -> None
         ("run task=smoke run.dry=true", "8 tasks, 8 of 8 episodes pending"),
         ("run task=smoke fail_under=1.0", "8 tasks"),
         (f"report {run}", f"{run}/report/index.html"),
-        (f"show {run}", "8 passed, 100.0%"),
+        (f"show {run}", "8 passed, 0 failed, 0 unscored of 8 tasks; 100.0%"),
         (f"bundle {run}", "8 episodes"),
         (f"verify {run}.cairn", "corrected: 8 scores recomputed"),
         ("new agent mine", "mine/pyproject.toml"),

@@ -47,6 +47,7 @@ from harness.api.hosting import EpisodeNews, HostedRun, Hosting, HostingRequest
 from harness.api.model_provider import Answer, ModelProvider, RetryableError, text_of
 from harness.api.observation_renderer import ObservationRenderer
 from harness.api.sink import Identity, Sink
+from harness.codec import CodecError, JsonObject, digest, dumps, loads
 from harness.errors import (
     ActionSyntaxError,
     ConfigError,
@@ -100,6 +101,7 @@ __all__ = [
     "Click",
     "CloseReason",
     "Closed",
+    "CodecError",
     "Command",
     "ComputerTool",
     "ConfigError",
@@ -121,6 +123,7 @@ __all__ = [
     "HostingRequest",
     "Identity",
     "InvalidAction",
+    "JsonObject",
     "Judge",
     "JudgeAccess",
     "JudgeKind",
@@ -157,7 +160,10 @@ __all__ = [
     "Usage",
     "WorkerHandle",
     "description_of",
+    "digest",
+    "dumps",
     "extract",
+    "loads",
     "parameters_of",
     "read_arguments",
     "resolve",

@@ -72,7 +72,7 @@ def test_without_a_browser_the_sites_are_still_looked_at(harness: Command) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("key", "code"), [("right", 0), ("wrong", 1)])
+@pytest.mark.parametrize(("key", "code"), [("right", 0), ("expired", 1)])
 async def test_the_key_is_tried_by_asking(harness: Command, endpoint: str, key: str, code: int) -> None:
     done = await asyncio.to_thread(
         harness, "doctor", "llm=openai", f"llm.base_url={endpoint}", f"llm.api_key={key}", "task=smoke"

@@ -23,7 +23,16 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def test_a_run_is_logged_on_its_way_and_once_at_its_end(start: Callable[..., Start], tmp_path: Path) -> None:
-    tracking = ["task=smoke", "task.ids=[0-1]", "tracking=art", "tracking.name=m", "tracking.every=1", "llm.step=2"]
+    tracking = [
+        "task=smoke",
+        "task.ids=[0-1]",
+        "workers=1",
+        "executor.lanes=1",
+        "tracking=art",
+        "tracking.name=m",
+        "tracking.every=1",
+        "llm.step=2",
+    ]
     begun = start(*tracking)
     assert begun.code == 0, begun.err
     folder = tmp_path / ".art/cairn/models/m"

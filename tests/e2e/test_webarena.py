@@ -230,7 +230,7 @@ def test_bad_input_is_named_and_harms_no_other_task(start: Starter, deployment: 
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         marker = deployment.folder / "executed"
-        never = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        never = f"http://{VARIABLES['SHOPPING']}.localhost:{silent.getsockname()[1]}/"  # a host of a site, on any port
         tasks = [
             text_task(0, "A good one", "fine"),
             page_task(1, "Runs code", ("last", f"func:system('touch {marker}')", {"exact_match": "x"})),

@@ -189,7 +189,7 @@ def test_without_a_file_and_without_a_benchmark_there_are_no_tasks() -> None:
     [
         (["agent._target_=no.such.Agent"], "agent._target_=no.such.Agent cannot be imported: "),
         ([f"agent._target_={HERE}.NoSuch"], "cannot be imported: "),
-        (["agent._target_=os.system"], "agent._target_=os.system cannot be imported: .* blocklisted"),
+        (["agent._target_=os.system"], "agent._target_=os.system cannot be imported: it is not a class"),
         (["agent._target_=os.path.join"], "agent._target_=os.path.join is not a class"),
         (
             ["agent._target_=builtins.dict"],

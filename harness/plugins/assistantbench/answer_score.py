@@ -20,8 +20,7 @@ import string
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from harness.api import EvaluatorError
-from harness.codec import JsonObject
+from harness.api import EvaluatorError, JsonObject
 
 MOST_LINES = 300
 """Limit for a reference: the time that pairing takes grows with the square of the shorter list."""

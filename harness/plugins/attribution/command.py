@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
             is_whole &= not one.damaged
             found.append(_Found(one.name if path.is_dir() else path.name, one, _failures(one, options.kind)))
         if options.json:
-            from harness.codec import dumps
+            from harness.api import dumps
 
             sys.stdout.write(escaped(dumps([_as_data(one) for one in found], pretty=True).decode()) + "\n")
         else:

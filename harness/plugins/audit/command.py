@@ -67,7 +67,7 @@ def _chosen(names: "Sequence[str]") -> "tuple[Exploit, ...]":
 def _print_json(
     console: "Terminal", options: argparse.Namespace, rows: "Sequence[ExploitRow]", tried: "Sequence[Tried]"
 ) -> None:
-    from harness.codec import dumps
+    from harness.api import dumps
 
     content = {
         "of": str(options.of),

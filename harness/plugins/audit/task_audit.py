@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.api import Evaluator
-from harness.codec import dumps
+from harness.api import Evaluator, Task, dumps
 from harness.commands.own_settings import quoted
 from harness.config.site_settings import SitesSettings
 from harness.errors import ConfigError
@@ -21,7 +20,6 @@ from harness.journal.names import is_run_folder, journals_in
 from harness.plugins.audit.exploit import Exploit
 from harness.plugins.audit.findings import Tried
 from harness.plugins.audit.static_audit import audit, tried
-from harness.records import Task
 from harness.reports.terminal import Terminal
 from harness.tasks import load
 

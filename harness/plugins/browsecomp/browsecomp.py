@@ -16,10 +16,10 @@ from harness.api import (
     JudgedEvaluator,
     Message,
     RecordedEpisode,
+    digest,
 )
 from harness.benchmarks.sealed_answers import decrypt
 from harness.benchmarks.task_rows import needed_text, read_rows
-from harness.codec import digest
 from harness.evaluators.judge import last_word
 from harness.evaluators.quotation import RULE, quoted
 from harness.evaluators.result import WEBARENA

@@ -9,9 +9,8 @@ Why: docs/decisions/scoring.md#the-published-scoring-of-judged-benchmarks
 import re
 from collections.abc import Mapping
 
-from harness.api import Finding, JudgeAccess, JudgedEvaluator, Message, RecordedEpisode
+from harness.api import Finding, JudgeAccess, JudgedEvaluator, Message, RecordedEpisode, digest
 from harness.benchmarks.judge_parts import own_prompts
-from harness.codec import digest
 from harness.plugins.browsecomp.reference_answer import reference_answer
 
 _FIELD = re.compile(r"\{(question|response|correct_answer)\}")

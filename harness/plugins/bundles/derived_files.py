@@ -10,7 +10,8 @@ from math import isclose
 from pathlib import Path
 from typing import Any
 
-from harness.codec import CodecError, JsonObject, build, loads, plain, repeats_a_key
+from harness.api import CodecError, JsonObject, loads
+from harness.codec import build, plain, repeats_a_key
 from harness.errors import JournalError
 from harness.evaluators import DIALECTS
 from harness.files import safe_files

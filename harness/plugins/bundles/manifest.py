@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.codec import CodecError, build, dumps, loads, repeats_a_key
+from harness.api import CodecError, dumps, loads
+from harness.codec import build, repeats_a_key
 from harness.errors import ConfigError
 from harness.evaluators import DIALECTS
 from harness.journal.final_state import FinalState

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness import EVALUATOR_VERSION
-from harness.actions import Stop
-from harness.api import NO_EVALUATORS, Evaluator
+from harness.api import NO_EVALUATORS, Closed, CloseReason, Episode, Evaluator, Stop, dumps
 from harness.choices import Durability
-from harness.codec import dumps, repeats_a_key
+from harness.codec import repeats_a_key
 from harness.episode.job import task_digest
 from harness.episode.references import with_reference
 from harness.errors import JournalError
@@ -31,7 +30,7 @@ from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
 from harness.plugins.bundles.derived_files import DerivedFiles
 from harness.plugins.bundles.manifest import MANIFEST, BundledScore, Manifest, claimed_scores
-from harness.records import Closed, CloseReason, Episode, Reference, Scored, Status, Verdict
+from harness.records import Reference, Scored, Status, Verdict
 from harness.runner.rescore import recorded_scorer, rescored
 from harness.runs.notes import corrected_notes
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from harness.codec import CodecError, build, dumps
+from harness.api import CodecError, dumps
+from harness.codec import build
 from harness.errors import ConfigError
 from harness.files import safe_files
 from harness.files.disk import Within, write_atomic

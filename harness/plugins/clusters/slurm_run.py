@@ -10,7 +10,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from harness.codec import CodecError, build
+from harness.api import CodecError
+from harness.codec import build
 from harness.config import HIDDEN
 from harness.episode.job import task_digest
 from harness.episode.references import Outcomes, as_asked

@@ -8,27 +8,28 @@ import asyncio
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from harness.actions import (
-    Action,
-    CloseTab,
-    GoBack,
-    GoForward,
-    Goto,
-    InvalidAction,
-    KeepNote,
-    NewTab,
-    Screenshot,
-    Stop,
-    TabFocus,
-)
+from harness.actions import CloseTab, GoBack, GoForward, KeepNote, NewTab, Screenshot, TabFocus
 from harness.actions.computer_calls import Screen
 from harness.actions.truncate import cut
 from harness.agents.calls import arguments_of
 from harness.agents.task_images import with_objective
 from harness.agents.tools_agent import ToolBox
+from harness.api import (
+    Action,
+    ComputerTool,
+    Episode,
+    Goto,
+    InvalidAction,
+    LiveObservation,
+    Message,
+    Node,
+    Observation,
+    Stop,
+    Tool,
+    ToolCall,
+)
 from harness.pictures.png import blank_picture, crop_picture, scale_picture
 from harness.pictures.task_picture import image_part
-from harness.records import ComputerTool, Episode, LiveObservation, Message, Node, Observation, Tool, ToolCall
 from harness.records.chat import COMPUTER
 
 FUNCTIONS: tuple[type[Action], ...] = (Goto, GoBack, GoForward, NewTab, TabFocus, CloseTab, Stop)

@@ -96,7 +96,7 @@ def _one(options: argparse.Namespace, named: "Sequence[tuple[str, Episode]]") ->
     if options.html:
         _write_page(options.html, named, moves, parting=parting, notes=notes)
     if options.json:
-        from harness.codec import dumps
+        from harness.api import dumps
 
         data = {"task": options.task, "episodes": [name for name, _ in named], "parting": parting, "notes": notes}
         sys.stdout.write(escaped(dumps(data, pretty=True).decode()) + "\n")
@@ -183,7 +183,7 @@ def _whole(options: argparse.Namespace, names: Sequence[str], runs: "Sequence[Ru
         sys.stderr.write(f"harness: {damage}\n")
     found = list(part_runs(runs, options.trial or 0) if len(runs) > 1 else part_trials(runs[0], MOST))
     if options.json:
-        from harness.codec import dumps
+        from harness.api import dumps
 
         sys.stdout.write(escaped(dumps({"runs": names, "tasks": found}, pretty=True).decode()) + "\n")
     else:

@@ -7,8 +7,7 @@ reading, not a proof.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.actions import Stop
-from harness.records import CloseReason
+from harness.api import CloseReason, Stop
 from harness.runs.task_page import StepView, TaskPageModel
 
 _ANSWERS = ("string", "answer", "response", "fuzzy")

@@ -21,7 +21,7 @@ from zlib import crc32
 import jinja2
 from markupsafe import Markup
 
-from harness.codec import dumps
+from harness.api import dumps
 from harness.escape import one_line, visible
 from harness.plugins.html_report.chart import Histogram
 from harness.plugins.html_report.decisive_step import cause_step, ending_step, refusals, verdict_step

@@ -13,7 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 from harness import __version__
-from harness.codec import CodecError, JsonObject, dumps, loads, plain
+from harness.api import CodecError, JsonObject, dumps, loads
+from harness.codec import plain
 from harness.errors import JournalError
 from harness.files import safe_files
 from harness.files.disk import Within, translate_os_errors, write_atomic

@@ -13,15 +13,31 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from harness.api import EvaluatorError, Judge, JudgedEvaluator, Message, RecordedEpisode
-from harness.codec import CodecError, build, digest, dumps, loads, plain
+from harness.api import (
+    Closed,
+    CloseReason,
+    CodecError,
+    EvaluatorError,
+    Evidence,
+    Judge,
+    JudgedEvaluator,
+    Message,
+    RecordedEpisode,
+    Task,
+    TrajectoryStep,
+    Usage,
+    digest,
+    dumps,
+    loads,
+)
+from harness.codec import build, plain
 from harness.errors import JournalError, TaskError
 from harness.evaluators.judge import JudgeForEpisode, JudgeSession
 from harness.evaluators.result import CORRECTED
 from harness.files import safe_files
 from harness.files.disk import sync_folder, translate_os_errors, write_whole
 from harness.plugins.judge_check.labelled_set import Label, LabelledSet, LabelledTrajectory
-from harness.records import Closed, CloseReason, Eval, Evidence, Judged, Task, TrajectoryStep, Usage
+from harness.records import Eval, Judged
 from harness.records.optional import optional
 from harness.runs.judge_error import Agreement
 from harness.secrets.redaction import NO_SECRETS, Redactor

@@ -107,7 +107,7 @@ async def _checked(
 
 def _folder(root: Path, judge: "Judge", method: "JudgedEvaluator", name: str) -> Path:
     """One for each judge and prompt; it is made."""
-    from harness.codec import digest
+    from harness.api import digest
     from harness.config import slug
     from harness.files.disk import translate_os_errors
     from harness.runs.judge_error import FOLDER
@@ -129,7 +129,7 @@ def _result(
 ) -> "JudgeError":
     import time
 
-    from harness.codec import digest
+    from harness.api import digest
     from harness.plugins.judge_check.check import agreement
     from harness.runs.judge_error import JudgeError
 
@@ -150,7 +150,7 @@ def _result(
 
 
 def _write(folder: Path, error: "JudgeError") -> None:
-    from harness.codec import dumps
+    from harness.api import dumps
     from harness.files.disk import write_atomic
     from harness.runs.judge_error import RESULT
 

@@ -21,11 +21,10 @@ from io import StringIO
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from harness.api import CodecError, TrajectoryStep, loads
 from harness.benchmarks.task_rows import read_bytes
-from harness.codec import CodecError, loads
 from harness.errors import TaskError, UnsafeFile
 from harness.files import safe_files
-from harness.records import TrajectoryStep
 from harness.tasks.validation import Fields
 
 _LABELS = {"successful": True, "unsuccessful": False, "unsure": None, "": None}

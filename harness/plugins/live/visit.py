@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from playwright.async_api import BrowserContext, Error, Request, Response
 
-from harness.actions import Action, Goto
 from harness.actions.navigation import GoBack, GoForward
+from harness.api import Action, Goto
 from harness.browser.driver.cdp_receive import fast_listener
 from harness.browser.session.page_values import bounded
 from harness.browser.tabs.tabs import Tabs

@@ -10,8 +10,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from harness.api import Artifacts, Benchmark, BenchmarkPage, Closed, Evaluator, EvaluatorError, Finding, Reward, Task
-from harness.codec import CodecError, loads
+from harness.api import (
+    Artifacts,
+    Benchmark,
+    BenchmarkPage,
+    Closed,
+    CodecError,
+    Evaluator,
+    EvaluatorError,
+    Finding,
+    Reward,
+    Task,
+    loads,
+)
 from harness.errors import ConfigError, PluginFailed
 from harness.plugins.miniwob.package_pages import names, registered
 

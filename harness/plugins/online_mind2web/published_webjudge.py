@@ -10,9 +10,8 @@ import asyncio
 import re
 from collections.abc import Mapping
 
-from harness.api import Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode
+from harness.api import Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode, digest
 from harness.benchmarks.judge_parts import asked, jpeg_part, own_prompts, taken_screenshots, text_part
-from harness.codec import digest
 
 _AT_ONCE = 4
 _RATING = re.compile("[1-5]")

@@ -11,9 +11,8 @@ import asyncio
 import re
 from collections.abc import Mapping
 
-from harness.api import EvaluatorError, Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode
+from harness.api import EvaluatorError, Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode, digest
 from harness.benchmarks.judge_parts import actions_of, asked, picture_part, screenshots_of, text_part
-from harness.codec import digest
 from harness.evaluators.judge import last_word
 from harness.evaluators.quotation import RULE, quoted
 from harness.evaluators.result import WEBARENA

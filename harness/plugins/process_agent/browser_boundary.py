@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.agents.tools_agent import ToolBox
-from harness.codec import dumps
+from harness.api import Episode, LiveObservation, Observation, Step, Tool, ToolCall, dumps
 from harness.plugins.process_agent.call_result import OVER, CallResult, look, result_of
 from harness.plugins.process_agent.deps import SessionDeps
 from harness.plugins.process_agent.events import Called
-from harness.records import Boundary, Episode, LiveObservation, Observation, Step, Tool, ToolCall
+from harness.records import Boundary
 
 OBSERVE = Tool(
     name="observe",

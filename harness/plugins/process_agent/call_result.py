@@ -3,10 +3,9 @@
 from base64 import b64encode
 from dataclasses import dataclass
 
-from harness.actions import InvalidAction
 from harness.agents import page
-from harness.codec import JsonObject
-from harness.records import Done, Observation, Refused, Step, Unknown
+from harness.api import InvalidAction, JsonObject, Observation, Refused, Step, Unknown
+from harness.records import Done
 
 OVER = "RESULT: done\nThe episode is over."
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from harness.actions import Action
+from harness.api import Action
 from harness.errors import HarnessError
 from harness.plugins.process_agent.call_result import CallResult
 

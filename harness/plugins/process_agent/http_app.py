@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from harness.codec import CodecError, loads
+from harness.api import CodecError, loads
 from harness.llm.passthrough import ForeignRequest, NotARequest, kept_headers
 from harness.llm.providers import names, provider_of
 from harness.plugins.process_agent.browser_boundary import BrowserBoundary

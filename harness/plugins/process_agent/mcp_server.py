@@ -13,7 +13,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from harness import __version__
-from harness.codec import CodecError, JsonObject, dumps, loads
+from harness.api import CodecError, JsonObject, dumps, loads
 from harness.plugins.process_agent.browser_boundary import BrowserBoundary
 from harness.plugins.process_agent.events import Inbox, SessionOver
 

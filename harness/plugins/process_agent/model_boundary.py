@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from harness.codec import CodecError, dumps, loads
+from harness.api import CodecError, dumps, loads
 from harness.errors import JournalError
 from harness.llm.passthrough import ForeignAnswer, ForeignRequest, Passthrough
 from harness.plugins.process_agent.deps import SessionDeps

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from harness.codec import CodecError, loads
+from harness.api import CodecError, loads
 from harness.errors import UnsafeFile
 from harness.files import safe_files
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.codec import dumps
+from harness.api import LiveObservation, Task, dumps
 from harness.plugins.process_agent.browser_boundary import BrowserBoundary
 from harness.plugins.process_agent.call_result import CallResult
-from harness.records import LiveObservation, Task
 
 
 def task_message(task: Task, view: LiveObservation, first: CallResult, browser: BrowserBoundary) -> bytes:

@@ -3,7 +3,8 @@
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 
-from harness.records import Answered, Asked, Episode, Step
+from harness.api import Episode, Step
+from harness.records import Answered, Asked
 
 
 class Recording:

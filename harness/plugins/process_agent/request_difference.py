@@ -4,7 +4,7 @@ from itertools import zip_longest
 from typing import Any
 
 from harness.actions.truncate import cut
-from harness.codec import dumps
+from harness.api import dumps
 
 _LONGEST_PLACE = 120
 _BEFORE, _AFTER = 20, 40

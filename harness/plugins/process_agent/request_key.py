@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from harness.codec import CodecError, digest_tree, loads
+from harness.api import CodecError, loads
+from harness.codec import digest_tree
 from harness.errors import ConfigError
 from harness.trees import each_text
 

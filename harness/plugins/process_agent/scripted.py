@@ -9,10 +9,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from harness.actions import CairnActionSet, Keyboard, Mouse
+from harness.actions import Keyboard, Mouse
 from harness.agents.tools_agent import ToolBox
-from harness.api import ChatSettings
-from harness.codec import JsonObject, dumps
+from harness.api import CairnActionSet, ChatSettings, JsonObject, dumps
 from harness.llm.circuit_breaker import OutageWaiter
 from harness.llm.endpoint import Endpoint
 from harness.llm.exchange import Exchanger

@@ -17,10 +17,8 @@ from secrets import token_urlsafe
 from shutil import copyfile, rmtree
 from typing import Any
 
-from harness.actions import Stop, resolve
 from harness.agents.tools_agent import ToolBox
-from harness.api import Decision, Reply
-from harness.codec import dumps
+from harness.api import Decision, Episode, LiveObservation, Reply, Stop, Task, dumps, resolve
 from harness.errors import ConfigError, InfraError, PluginFailed, ShutdownRequested
 from harness.llm.passthrough import Passthrough
 from harness.plugins.process_agent import mcp_stdio
@@ -47,7 +45,7 @@ from harness.protocols import (
     ShareableEnvironment,
     SharedBrowser,
 )
-from harness.records import Boundary, Episode, Exited, Guarded, LiveObservation, Task
+from harness.records import Boundary, Exited, Guarded
 from harness.working_time import working_s
 
 _GRACE_S = 10.0

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from harness.api import LIVE, Benchmark, BenchmarkPage, Evaluator, Task
+from harness.api import LIVE, Benchmark, BenchmarkPage, CodecError, Evaluator, Task, loads
 from harness.benchmarks.sealed_answers import seal
 from harness.benchmarks.task_rows import address, id_of, needed_text, read_rows
-from harness.codec import CodecError, loads
 from harness.errors import PluginFailed
 from harness.plugins.real.check_scripts import CheckScripts
 from harness.plugins.real.state_checks import NAME, StateChecks, checked_query

@@ -6,9 +6,18 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from harness.api import EvaluatorError, Finding, JudgeAccess, JudgedEvaluator, Message, RecordedEpisode
+from harness.api import (
+    CodecError,
+    EvaluatorError,
+    Finding,
+    JudgeAccess,
+    JudgedEvaluator,
+    Message,
+    RecordedEpisode,
+    digest,
+    loads,
+)
 from harness.benchmarks.sealed_answers import unseal
-from harness.codec import CodecError, digest, loads
 from harness.errors import ConfigError
 from harness.evaluators.judge import last_word
 from harness.evaluators.quotation import RULE, quoted

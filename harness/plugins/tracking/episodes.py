@@ -12,14 +12,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from harness.api import Artifacts
-from harness.codec import JsonObject
+from harness.api import Artifacts, Episode, JsonObject
 from harness.errors import TrackingError
 from harness.journal.names import is_run_folder
 from harness.journal.prompt_store import read_message
 from harness.llm.recorded_answer import calls_of, tools_of
 from harness.plugins.tracking.trajectory import RolloutError, Scalar, Trajectory, TrajectoryGroup
-from harness.records import Decided, Episode, Scored, Status
+from harness.records import Decided, Scored, Status
 from harness.runs import Episode as Attempted
 from harness.runs import Run
 

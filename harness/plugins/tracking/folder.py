@@ -21,7 +21,7 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from harness.codec import CodecError, JsonObject, dumps, loads
+from harness.api import CodecError, JsonObject, dumps, loads
 from harness.errors import TrackingError
 from harness.files import safe_files
 from harness.files.disk import Within, hold, remove_if_left, sync_folder, translate_os_errors, write_atomic

@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypedDict
 
-from harness.codec import CodecError, JsonObject, loads
+from harness.api import CodecError, JsonObject, loads
 from harness.errors import TrackingError
 from harness.plugins.tracking.lazy import pyarrow
 from harness.plugins.tracking.message_columns import without_places

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from harness.codec import CodecError, loads
+from harness.api import CodecError, loads
 from harness.errors import TrackingError
 from harness.files import safe_files
 from harness.files.disk import sync_folder, translate_os_errors, write_whole

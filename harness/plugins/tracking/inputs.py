@@ -11,11 +11,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from harness.api import Episode
 from harness.errors import TrackingError
 from harness.journal.store import RunFolder
 from harness.plugins.tracking.episodes import RunTrajectories, trajectory_of
 from harness.plugins.tracking.trajectory import RolloutError
-from harness.records import Episode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from harness.codec import CodecError, JsonObject, dumps
+from harness.api import CodecError, JsonObject, dumps
 from harness.errors import TrackingError
 from harness.journal.prompt_store import picture_in
 

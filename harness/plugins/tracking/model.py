@@ -17,8 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.api import Identity
-from harness.codec import JsonObject, dumps
+from harness.api import Identity, JsonObject, dumps
 from harness.errors import TrackingError
 from harness.llm.endpoint import Endpoint
 from harness.plugins.tracking.folder import (

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
-from harness.codec import JsonObject, dumps, loads
+from harness.api import JsonObject, dumps, loads
 from harness.files.disk import write_atomic
 from harness.plugins.tracking.inputs import entries
 from harness.plugins.tracking.message_columns import Flat, flat, plain

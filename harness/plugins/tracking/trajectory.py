@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from harness.codec import JsonObject
+from harness.api import JsonObject
 
 Scalar = float | int | str | bool | None
 

@@ -11,14 +11,15 @@ from typing import Any
 from harness.api import (
     Artifacts,
     Closed,
+    CodecError,
     EvaluatorError,
     Finding,
     JudgeAccess,
     JudgedEvaluator,
     RecordedEpisode,
     Task,
+    loads,
 )
-from harness.codec import CodecError, loads
 from harness.evaluators.result import finding, shown
 from harness.evaluators.scorer import answer_of
 from harness.pictures.structural_similarity import is_picture, structural_similarity

@@ -4,7 +4,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
-from harness.codec import CodecError, loads
+from harness.api import CodecError, loads
 from harness.errors import ConfigError, UnsafeFile
 from harness.files import safe_files
 

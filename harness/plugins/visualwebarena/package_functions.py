@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.actions.literal_call import PAGE, parse
-from harness.api import BenchmarkPage, EvaluatorError, SiteAnswer
+from harness.api import BenchmarkPage, CodecError, EvaluatorError, SiteAnswer, dumps, loads
 from harness.benchmarks.webarena_addresses import ADMIN, NEWEST_ORDER, TOKEN_PATH, post_url, reviews_path
-from harness.codec import CodecError, dumps, loads
 from harness.errors import TaskError
 
 RUN = """async (source) => {

@@ -1,7 +1,6 @@
 """What the judge of VisualWebArena's tasks is asked: one word in answer, read as the package reads it."""
 
-from harness.api import JudgeAccess, Message
-from harness.codec import digest
+from harness.api import JudgeAccess, Message, digest
 from harness.errors import EvaluatorError
 from harness.evaluators.judge import MAX_JUDGED, lenient
 from harness.evaluators.quotation import RULE, quoted

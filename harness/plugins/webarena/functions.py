@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from harness.api import dumps
 from harness.benchmarks.webarena_addresses import ADMIN, NEWEST_ORDER, TOKEN_PATH, post_url, reviews_path
 from harness.browser.session.functions import FunctionContext, PageFunction, part_of
-from harness.codec import dumps
 from harness.errors import EvaluatorError
 from harness.records import Login
 

@@ -9,13 +9,10 @@ import re
 from collections.abc import Callable
 from typing import Literal
 
-from harness.actions.action import Action
 from harness.actions.key_names import webarena_keys
-from harness.actions.keyboard import Press
-from harness.actions.navigation import CloseTab, GoBack, GoForward, Goto, NewTab, TabFocus
+from harness.actions.navigation import CloseTab, GoBack, GoForward, NewTab, TabFocus
 from harness.actions.playwright_code import Code
-from harness.actions.stop import Stop
-from harness.actions.viewport import Scroll
+from harness.api import Action, Goto, Press, Scroll, Stop
 from harness.errors import ActionSyntaxError
 from harness.plugins.webarena.linear_search import up_to_first, up_to_last
 from harness.plugins.webarena.same_action import equivalent

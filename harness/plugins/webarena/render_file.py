@@ -11,7 +11,7 @@ from binascii import Error as Base64Error
 from dataclasses import dataclass
 from typing import Any
 
-from harness.codec import JsonObject
+from harness.api import JsonObject
 
 _CONFIG = re.compile(r"<body>\s*<pre>")
 _LINE = re.compile(

@@ -12,9 +12,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.actions import Action, InvalidAction, Stop, extract, resolve
+from harness.api import (
+    Action,
+    Closed,
+    CloseReason,
+    Evidence,
+    InvalidAction,
+    JsonObject,
+    Node,
+    Observation,
+    Stop,
+    Task,
+    Usage,
+    digest,
+    dumps,
+    extract,
+    loads,
+    resolve,
+)
 from harness.browser.rendering.similarity import fingerprint
-from harness.codec import JsonObject, digest, dumps, loads
 from harness.errors import ActionSyntaxError, ConfigError, TaskError, UnsafeFile
 from harness.evaluators.scorer import Scorer
 from harness.files import safe_files
@@ -23,21 +39,7 @@ from harness.journal.store import RunFolder
 from harness.plugins.webarena.id_action_set import IdActionSet
 from harness.plugins.webarena.playwright_action_set import PlaywrightActionSet
 from harness.plugins.webarena.render_file import RenderedStep, RenderedTask, read_render
-from harness.records import (
-    Acted,
-    Closed,
-    CloseReason,
-    Decided,
-    Done,
-    Evidence,
-    Node,
-    Observation,
-    Opened,
-    Record,
-    TabRecord,
-    Task,
-    Usage,
-)
+from harness.records import Acted, Decided, Done, Opened, Record, TabRecord
 from harness.tasks.parse_task import build
 from harness.tasks.task_file import TaskEntry
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from harness.actions.truncate import cut
-from harness.codec import CodecError, JsonObject, loads
+from harness.api import CodecError, JsonObject, loads
 from harness.errors import EvaluatorError
 from harness.files import safe_files
 from harness.plugins.webarena_verified.verified_package import VerifiedPackage

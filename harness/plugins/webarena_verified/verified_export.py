@@ -21,8 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.api import Artifacts
-from harness.codec import CodecError, JsonObject, dumps, loads
+from harness.api import Artifacts, Closed, CloseReason, CodecError, JsonObject, Task, dumps, loads
 from harness.config.recorded_config import read_recorded, recorded_address, recorded_sites
 from harness.errors import ConfigError, JournalError
 from harness.files import safe_files
@@ -30,7 +29,7 @@ from harness.files.disk import Within, prepared, translate_os_errors, write_atom
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
-from harness.records import Closed, CloseReason, Opened, Task
+from harness.records import Opened
 
 SITES = ("gitlab", "homepage", "map", "reddit", "shopping", "shopping_admin", "wikipedia")
 """The names the scorer knows."""

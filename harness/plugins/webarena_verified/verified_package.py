@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.codec import CodecError, JsonObject, loads
+from harness.api import CodecError, JsonObject, loads
 from harness.config import PROJECT
 from harness.errors import ConfigError
 from harness.files import safe_files

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from harness.api import Benchmark, Evaluator
-from harness.codec import JsonObject, dumps
+from harness.api import Benchmark, Evaluator, JsonObject, dumps
 from harness.errors import ConfigError
 from harness.plugins.webarena_verified.package_score import PackageScore
 from harness.plugins.webarena_verified.verified_export import BENCHMARK

@@ -7,9 +7,8 @@ docs/pages/webvoyager.md lists what differs from the published inputs, which `pu
 
 from collections.abc import Mapping
 
-from harness.api import Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode
+from harness.api import Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode, digest
 from harness.benchmarks.judge_parts import asked, picture_part, screenshots_of, text_part
-from harness.codec import digest
 from harness.evaluators.judge import last_word
 from harness.evaluators.quotation import RULE, quoted
 from harness.evaluators.result import WEBARENA

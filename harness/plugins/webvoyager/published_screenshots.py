@@ -8,9 +8,8 @@ Why: docs/decisions/scoring.md#the-published-scoring-of-judged-benchmarks
 import re
 from collections.abc import Mapping
 
-from harness.api import EvaluatorError, Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode
+from harness.api import EvaluatorError, Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode, digest
 from harness.benchmarks.judge_parts import asked, own_prompts, picture_part, taken_screenshots, text_part
-from harness.codec import digest
 from harness.evaluators.result import shown
 
 _ANSWER = re.compile(r"ANSWER[; ]+\[?(.[^\]]*)\]?")

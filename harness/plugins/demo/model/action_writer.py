@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 
-from harness.actions import Code, Goto, Press, Stop
+from harness.actions import Code
+from harness.api import Goto, Press, Stop
 from harness.errors import ActionSyntaxError
 from harness.plugins.demo.model.prompt_parser import PromptElement
 from harness.plugins.demo.model.scripts import ScriptStep

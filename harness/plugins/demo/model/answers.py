@@ -7,7 +7,7 @@ from types import MappingProxyType
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from harness.codec import JsonObject, dumps
+from harness.api import JsonObject, dumps
 from harness.plugins.demo.model.chat_api import ChatFormat, events, openai_error
 from harness.plugins.demo.model.conversation import Conversation, Ending, WireFormat
 from harness.plugins.demo.model.fault_injection import Fault

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.codec import dumps
+from harness.api import dumps
 from harness.plugins.demo.model.action_writer import AIMED
 from harness.plugins.demo.model.element_choice import CLICKS, NotShown, ShownElement, aimed_at, cannot
 from harness.plugins.demo.model.scripted_policy import MAX_SEARCHES, ScriptedAnswer

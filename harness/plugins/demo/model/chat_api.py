@@ -6,7 +6,7 @@ There is no clock and no random id in an answer: the same request gives the same
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from harness.codec import JsonObject, dumps
+from harness.api import JsonObject, dumps
 from harness.plugins.demo.model.conversation import (
     Answer,
     Conversation,

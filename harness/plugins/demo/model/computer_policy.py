@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Any
 
 from harness.actions.computer_calls import Screen
-from harness.codec import CodecError, loads
+from harness.api import CodecError, loads
 from harness.plugins.demo.model.conversation import ScriptedCall
 from harness.plugins.demo.model.prompt_parser import section_of, text_of
 from harness.plugins.demo.model.scripted_policy import NO_REQUEST, Misfit, ScriptedAnswer, follow_plan

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
-from harness.codec import JsonObject
+from harness.api import JsonObject
 from harness.plugins.demo.model.prompt_cache import CachedPrompt, Segment
 
 REASONING = ("gpt-5", "o1", "o3", "o4")

@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from harness.codec import dumps, loads
+from harness.api import dumps, loads
 from harness.plugins.demo.model.answers import refuse
 from harness.plugins.demo.model.chat_api import MODEL
 

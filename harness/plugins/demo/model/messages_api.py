@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.codec import JsonObject, dumps
+from harness.api import JsonObject, dumps
 from harness.plugins.demo.model.conversation import (
     Answer,
     Conversation,

@@ -38,7 +38,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from harness.codec import dumps, loads
+from harness.api import dumps, loads
 from harness.errors import ConfigError, ExitCode, TaskError, UsageError
 from harness.loopback_server import run
 from harness.plugins.demo.model.answers import Answering, refuse

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.codec import JsonObject, dumps
+from harness.api import JsonObject, dumps
 from harness.plugins.demo.model.chat_api import MODEL, call_id, not_supported, openai_error
 from harness.plugins.demo.model.conversation import (
     REASONING,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from harness.codec import loads
+from harness.api import loads
 from harness.errors import TaskError
 
 SECRETS_VARIABLE = "CAIRN_SCRIPTED_SECRETS"

@@ -9,9 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from harness.actions import Action, CairnActionSet, Target, extract
-from harness.actions.tool_schema import read_arguments
-from harness.codec import CodecError, loads
+from harness.api import Action, CairnActionSet, CodecError, Target, extract, loads, read_arguments
 from harness.errors import ActionSyntaxError
 from harness.plugins.demo.model.conversation import ScriptedCall
 from harness.plugins.demo.model.prompt_parser import ParsedPrompt, elements_of, section_of, text_of

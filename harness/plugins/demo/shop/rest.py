@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from harness.codec import loads
+from harness.api import loads
 from harness.plugins.demo.web import SiteRoute, Visit
 
 ADMINS = (["admin", "admin1234"], ["admin", "admin-cobble-1"])

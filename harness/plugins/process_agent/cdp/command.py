@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.codec import CodecError, digest, dumps
+from harness.api import CodecError, digest, dumps
 from harness.records import BrowserCommand
 
 _IDS = frozenset(

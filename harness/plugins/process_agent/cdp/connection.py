@@ -16,7 +16,7 @@ from typing import Any
 
 from websockets.exceptions import ConnectionClosed
 
-from harness.codec import CodecError, JsonObject
+from harness.api import CodecError, JsonObject
 from harness.errors import ActionFailed
 from harness.plugins.process_agent.cdp import wire
 from harness.plugins.process_agent.cdp.asking import Asking

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any
 
-from harness.codec import JsonObject
+from harness.api import JsonObject
 
 
 class Kind(Enum):

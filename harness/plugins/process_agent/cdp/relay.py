@@ -22,7 +22,7 @@ from websockets.datastructures import Headers
 from websockets.exceptions import WebSocketException
 from websockets.http11 import Request, Response
 
-from harness.codec import JsonObject, dumps
+from harness.api import JsonObject, dumps
 from harness.plugins.process_agent.cdp.boundary import DrivenBrowser
 from harness.plugins.process_agent.cdp.client import Client, bounded
 from harness.plugins.process_agent.cdp.connection import Connection

@@ -8,7 +8,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 
-from harness.codec import JsonObject
+from harness.api import JsonObject
 from harness.plugins.process_agent.cdp import wire
 from harness.plugins.process_agent.cdp.targets import Filter, Targets, filter_of, fits
 from harness.plugins.process_agent.cdp.upstream import Upstream

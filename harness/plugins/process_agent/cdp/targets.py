@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.codec import JsonObject
+from harness.api import JsonObject
 
 _DEFAULT_FILTER: "Filter" = ({"type": "browser", "exclude": True}, {"type": "tab", "exclude": True}, {})
 """The same filter as Chromium's default."""

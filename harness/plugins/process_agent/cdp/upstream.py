@@ -7,7 +7,7 @@ from typing import Protocol
 
 from websockets.exceptions import ConnectionClosed
 
-from harness.codec import JsonObject, loads
+from harness.api import JsonObject, loads
 from harness.plugins.process_agent.cdp.wire import OWN_IDS, CommandFailed, Request, error_of, head
 from harness.protocols import DevToolsConnection
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from harness.codec import CodecError, JsonObject, dumps, loads
+from harness.api import CodecError, JsonObject, dumps, loads
 from harness.plugins.process_agent.intake import TooLarge, check_values
 
 OWN_IDS = 1 << 30

@@ -17,7 +17,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from harness.codec import CodecError, loads
+from harness.api import CodecError, loads
 from harness.errors import JournalLocked, TrackingError
 from harness.files.disk import hold, sync_folder, translate_os_errors
 from harness.plugins.tracking.name_rules import number

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.api import RetryableError
-from harness.codec import CodecError, JsonObject, dumps, loads
+from harness.api import CodecError, JsonObject, RetryableError, dumps, loads
 from harness.llm.answer import mappings
 from harness.llm.event_stream import events_in, read_any, was_streamed
 from harness.llm.providers import provider_of

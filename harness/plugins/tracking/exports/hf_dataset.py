@@ -15,7 +15,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from harness.codec import JsonObject, dumps
+from harness.api import JsonObject, dumps
 from harness.files import safe_files
 from harness.files.disk import Within, prepared, replacing, translate_os_errors, write_atomic
 from harness.pictures.task_picture import media_type

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from harness.codec import CodecError, JsonObject, loads
-from harness.records import Usage
+from harness.api import CodecError, JsonObject, Usage, loads
 from harness.runs import Request, Run, Step, ToolCall
 
 _LONGEST_TEXT = 100

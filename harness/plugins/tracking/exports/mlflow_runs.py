@@ -13,7 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from harness.codec import JsonObject, digest, dumps, plain
+from harness.api import JsonObject, digest, dumps
+from harness.codec import plain
 from harness.errors import TrackingError
 from harness.files.disk import prepared, translate_os_errors
 from harness.plugins.tracking.episodes import run_at

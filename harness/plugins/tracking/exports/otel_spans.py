@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.codec import JsonObject, dumps
+from harness.api import JsonObject, Usage, dumps
 from harness.files.disk import prepared, replacing, translate_os_errors
 from harness.llm.providers import maker_of
 from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.exports.events import events_of, scores_of, why_of
-from harness.records import Usage
 from harness.runs import Episode, Request, Run, Step
 
 INTERNAL, CLIENT, ERROR = 1, 3, 2

@@ -14,7 +14,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
 
-from harness.codec import CodecError, loads
+from harness.api import CodecError, loads
 from harness.errors import TrackingError
 from harness.plugins.tracking.exports.otel_spans import trace_requests
 

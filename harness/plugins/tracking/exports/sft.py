@@ -17,8 +17,7 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
 
-from harness.actions import InvalidAction
-from harness.codec import JsonObject, dumps
+from harness.api import InvalidAction, JsonObject, dumps
 from harness.errors import ConfigError
 from harness.files.disk import prepared, replacing, translate_os_errors
 from harness.plugins.tracking.episodes import run_at

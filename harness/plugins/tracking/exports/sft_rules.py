@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.codec import CodecError, JsonObject, loads
+from harness.api import CodecError, JsonObject, loads
 
 _KEYS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "weight"})
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
