@@ -63,3 +63,8 @@ class Notices:
         taken = (*self._first, *([f"({self._more} more notices)"] if self._more else ()))
         self._first, self._more = [], 0
         return taken
+
+
+def well_formed(text: str) -> str:
+    """The text without lone surrogates, which a script can put into a page and which no encoder takes."""
+    return text.encode("utf-8", "replace").decode()

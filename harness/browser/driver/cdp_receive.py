@@ -1,5 +1,7 @@
 """Parses the driver's messages with orjson: there are hundreds for every page.
 
+Reading a page then takes 3 % less processor time, and 9 % less of one with thousands of elements (measured in pairs).
+
 Why: docs/decisions/browser.md#driver-messages-are-parsed-by-orjson
 """
 

@@ -23,6 +23,7 @@ from harness.browser.rendering.dom_elements import read_elements
 from harness.browser.rendering.dom_text import HtmlText, TextElement, by_position, print_html
 from harness.browser.rendering.similarity import entries, is_actionable
 from harness.browser.rendering.tree import RenderedLine, RenderedTree
+from harness.browser.text_limits import well_formed
 from harness.records import Node
 
 _PLAIN_ROLES = frozenset("LabelText StaticText article cell generic gridcell heading image img listitem row".split())
@@ -209,9 +210,9 @@ def _body(printed: RenderedTree, collected: PageSnapshot, *, page_session: CDPSe
     documents: dict[str, Document] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for id, one in printed.shown.items():
-        role, name = _clean(one.role), _clean(one.name)
+        role, name = well_formed(one.role), well_formed(one.name)
         nodes[id] = Node(
-            role=role, name=name, nth=counts[role, name], line=_clean(one.line), box=one.box, depth=one.depth
+            role=role, name=name, nth=counts[role, name], line=well_formed(one.line), box=one.box, depth=one.depth
         )
         counts[role, name] += 1
         documents[id] = document = collected.document_of(one.node)
@@ -219,7 +220,7 @@ def _body(printed: RenderedTree, collected: PageSnapshot, *, page_session: CDPSe
         if document.session is not page_session:
             sessions[id] = document.session
     return RenderedPage(
-        text=_clean(printed.text),
+        text=well_formed(printed.text),
         nodes=nodes,
         backends={id: one.node["backendDOMNodeId"] for id, one in printed.shown.items()},
         worlds=worlds,
@@ -256,19 +257,14 @@ def _html_body(printed: HtmlText, document: Document) -> RenderedPage:
     nodes: dict[str, Node] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for id, one in printed.shown.items():
-        role, line = _clean(one.element.name.lower()), _clean(one.line)
+        role, line = well_formed(one.element.name.lower()), well_formed(one.line)
         nodes[id] = Node(role=role, name=line, nth=counts[role, line], line=line, box=one.element.box, depth=one.depth)
         counts[role, line] += 1
     return RenderedPage(
-        text=_clean(printed.text),
+        text=well_formed(printed.text),
         nodes=nodes,
         backends={id: one.element.backend for id, one in printed.shown.items()},
         worlds=dict.fromkeys(printed.shown, document.world),
         documents=dict.fromkeys(printed.shown, document),
         actionable={id for id, one in printed.shown.items() if is_actionable(one.line)},
     )
-
-
-def _clean(text: str) -> str:
-    """The text without lone surrogates, which a script can put into a page and which no encoder takes."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -252,7 +252,7 @@ class BrowserSession:
         shown = self.lane.addresses.to_canonical_text
         if body.torn:
             self.tabs.notice("the page kept changing while it was read; the observation may mix two of its states")
-        raw = _clean(body.text)
+        raw = body.text
         canonical = shown(raw)
         text = f"{tab_header(tabs)}\n\n{text_limits.truncate_observation(canonical)}"
         nodes = body.nodes
@@ -268,7 +268,8 @@ class BrowserSession:
                 text=text,
                 fingerprint=fingerprint(current.url, tabs, text),
                 notices=tuple(
-                    shown(_clean(notice)) for notice in self.tabs.take_notices() + self.traffic.take_notices()
+                    shown(text_limits.well_formed(notice))
+                    for notice in self.tabs.take_notices() + self.traffic.take_notices()
                 ),
             ),
             nodes=nodes,
@@ -308,7 +309,7 @@ class BrowserSession:
 
         async def record(tab: Tab) -> TabRecord:
             is_read = tab is current and body.title is not None
-            title = _clean(body.title or "") if is_read else await _title(tab)
+            title = text_limits.well_formed(body.title or "") if is_read else await _title(tab)
             title = cut(shown(title), text_limits.MAX_TITLE_CHARS)
             return TabRecord(url=text_limits.truncate_url(shown(tab.url)), title=title, current=tab is current)
 
@@ -331,7 +332,7 @@ class BrowserSession:
             if moved(exc) or closed(exc):
                 raise
             return None
-        return cut(_clean(self.lane.addresses.to_canonical_text(html)), text_limits.MAX_HTML_CHARS)
+        return cut(text_limits.well_formed(self.lane.addresses.to_canonical_text(html)), text_limits.MAX_HTML_CHARS)
 
     async def _marks(self, body: RenderedPage) -> dict[str, Box] | None:
         try:
@@ -393,15 +394,10 @@ async def _title(tab: Tab) -> str:
     """The tab's title; "" while it is between two documents or a script holds it up."""
     try:
         async with asyncio.timeout(_TITLE_S):
-            return _clean(await tab.page.title())
+            return text_limits.well_formed(await tab.page.title())
     except TimeoutError:
         return ""
     except Error as exc:
         if moved(exc) or closed(exc):
             return ""
         raise
-
-
-def _clean(text: str) -> str:
-    """Without lone surrogates, which no journal can hold."""
-    return text.encode("utf-8", "replace").decode()
