@@ -184,6 +184,8 @@ class ContainerBackend:
                 timeout=_COMMAND_S,
                 check=False,
             )
+        except subprocess.TimeoutExpired as error:
+            raise SiteFailed(f"{self.engine} {arguments[0]} did not end within {_COMMAND_S:.0f} s") from error
         except FileNotFoundError as error:
             raise SiteFailed(f"there is no program {self.engine}; install it, or use another `backend`") from error
 

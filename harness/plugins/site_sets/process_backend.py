@@ -21,6 +21,8 @@ MARK = "CAIRN_SITE"
 _MARKS_OF_RUNS = ("CAIRN_RUN", "CAIRN_WORKER", "CAIRN_HOOK")
 """A service outlives the run that resets it."""
 _COMMAND_S = 3600.0
+_KILLED_S = 60.0
+"""How long the kernel may take to end a process that was killed."""
 
 
 class ProcessBackend:
@@ -51,6 +53,8 @@ class ProcessBackend:
         until = time.monotonic() + one.service.stop_s
         asked: set[int] = set()
         while found := _marked(one.mark):
+            if time.monotonic() > until + _KILLED_S:
+                raise SiteFailed(f"{one.name}: process {found[0].pid} cannot be ended; look at what it waits for")
             is_late = time.monotonic() >= until
             for process in found:
                 with suppress(psutil.Error):
@@ -104,16 +108,19 @@ def clean_environment() -> dict[str, str]:
 
 
 def _run(command: str, variables: Mapping[str, str], at: Path) -> tuple[int, str]:
-    done = subprocess.run(
-        ["/bin/sh", "-c", command],
-        cwd=at,
-        env=dict(variables),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=_COMMAND_S,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            cwd=at,
+            env=dict(variables),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_COMMAND_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return 124, f"it did not end within {_COMMAND_S:.0f} s"
     return done.returncode, last_line(done.stdout.decode("utf-8", "replace"))
 
 

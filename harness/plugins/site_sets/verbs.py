@@ -45,6 +45,8 @@ def up(of: Lifecycle, options: Namespace) -> int:
 
 def reset(of: Lifecycle, options: Namespace) -> int:
     names = list(options.sites)
+    if options.to != SEED:
+        _check_named(of, options.to)
     if options.url is not None:
         if (at := group_at(of, options.url)) is None:
             raise ConfigError(f"--url {options.url[:200]}: no site of {of.set.name} has this address; see `status`")
@@ -65,6 +67,11 @@ def snapshot(of: Lifecycle, options: Namespace) -> int:
     return ExitCode.DONE
 
 
+def _check_named(of: Lifecycle, name: str) -> None:
+    if name not in (known := of.snapshots.names()):
+        raise ConfigError(f"there is no snapshot {name[:80]}; there are: {', '.join(known) or 'none'}")
+
+
 def snapshots(of: Lifecycle, options: Namespace) -> int:
     for name, service, found, size, at in of.snapshots.rows():
         _print(f"{name:<12} {service:<16} {size / 1e6:>10,.1f} MB  {_at(at)}  {found}")
@@ -74,10 +81,7 @@ def snapshots(of: Lifecycle, options: Namespace) -> int:
 def rm(of: Lifecycle, options: Namespace) -> int:
     if options.name == SEED:
         raise ConfigError(f"{SEED} is what resets go back to; `harness sites down {options.set} --all` removes it")
-    if options.name not in of.snapshots.names():
-        raise ConfigError(
-            f"there is no snapshot {options.name[:80]}; there are: {', '.join(of.snapshots.names()) or 'none'}"
-        )
+    _check_named(of, options.name)
     with of.state.lock("set"):
         of.forget(options.name)
     return ExitCode.DONE

@@ -3,7 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.conftest import start
 from tests.plugins.site_sets.small_site import SmallSite
+
+__all__ = ["start"]
 
 
 @pytest.fixture

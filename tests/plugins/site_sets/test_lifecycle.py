@@ -90,6 +90,7 @@ def test_a_snapshot_is_a_state_to_go_back_to(small: SmallSite) -> None:
     assert "there is a snapshot with-mug" in small.type("snapshot", "with-mug").err
     small.done("reset")
     assert look(url)["orders"] == []
+    assert small.type("reset", "--to", "../snapshots/seed").code == 2
     small.done("rm", "with-mug")
     assert small.type("reset", "--to", "with-mug").code == 2
     assert small.type("rm", "seed").code == 2
