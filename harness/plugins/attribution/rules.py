@@ -18,7 +18,7 @@ from harness.plugins.attribution.refusals import kind_of_refusal
 from harness.runs import PASSED, Episode, Step, one_line
 from harness.runs.attribution import ENVIRONMENT, HARNESS, MODEL, UNEXPLAINED, Attribution
 
-VERSION = 1
+VERSION = 2
 """Of the rules: an attribution by another version is made again."""
 _LOOP = 3
 """How often an action on one page state has to be taken for a loop."""
@@ -257,14 +257,17 @@ def _never_there(case: Case) -> Attribution | None:
     return case.found(MODEL, "never reached the page", case.last, f"it ended at {where}, and never was at {needed[0]}")
 
 
-def _left_page(case: Case) -> Attribution | None:
-    """The page that was asked for was reached, and the episode ended on another one."""
+def _other_page(case: Case) -> Attribution | None:
+    """The page that was asked for was reached, and the episode ended on another one, or with other parameters."""
     if not _missed(case, "url_match") or case.end is None:
         return None
     needed = {_place(url) for url in case.evidence_pages}
     last = max((number for number, page in case.pages if _place(page.url) in needed), default=None)
-    if last is None or last == case.end[0]:
+    if last is None:
         return None
+    if last == case.end[0]:
+        said = f"it ended at {case.end[1].url}, and {case.evidence_pages[0]} was asked for"
+        return case.found(MODEL, "other parameters", case.last, said)
     return case.found(MODEL, "left the page", last + 1, f"it was on the page asked for after step {last}, and left it")
 
 
@@ -317,6 +320,6 @@ RULES: Sequence[Callable[[Case], Attribution | None]] = (
     _answer_form,
     _stopped_early,
     _never_there,
-    _left_page,
+    _other_page,
     _wrong_answer,
 )

@@ -16,7 +16,7 @@ from harness.plugins.attribution.refusals import kind_of_refusal
 from harness.plugins.attribution.rules import VERSION, attribute
 from harness.plugins.attribution.run_attributions import write_attributions
 from harness.plugins.html_report.report import write_report
-from harness.records import Acted, CloseReason, Decided, Observation, Record, Refused
+from harness.records import Acted, CloseReason, Decided, Eval, Observation, Record, Refused, Scored
 from harness.runs import Run
 from harness.runs.comparison import compare_runs
 from tests.reports.runs import Shape, episode, fill, task, write
@@ -133,6 +133,28 @@ def test_rules_of_an_episode(tmp_path: Path) -> None:
         for one in failed
     ]
     assert of(tmp_path / "loop", again) == ("model", "loop", 1), "another id each time"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "called"),
+    [
+        ("lanterns?page=9", ("model", "other parameters", 5)),
+        ("cart", ("model", "never reached the page", 5)),
+    ],
+)
+def test_a_page_that_was_asked_for(tmp_path: Path, wanted: str, called: tuple[str, str, int]) -> None:
+    judged = Eval(eval_types=("url_match",), reference_url=f"http://shop.localhost/{wanted}")
+    with RunFolder.open(tmp_path / "run") as run:
+        records: list[Record] = []
+        for one in episode(run, replace(task(0), eval=judged), Shape(steps=4, score=0.0), screenshots=False):
+            if isinstance(one, Scored):
+                one = replace(one, verdicts=tuple(replace(said, evaluator="url_match") for said in one.verdicts))
+            if isinstance(one, Acted):
+                one = replace(one, observation=replace(one.observation, fingerprint=str(one.step)))
+            records.append(one)
+        write(run, task(0), records)
+    found = attribute(Run(tmp_path / "run").episode("0"))
+    assert found is not None and (found.kind, found.rule, found.step) == called
 
 
 def run_of(folder: Path) -> Path:
