@@ -114,7 +114,8 @@ test-exports: .venv-exports/installed
 # Other people's programs on `harness serve`, in a separate environment, because their pins differ: OpenEnv's client and
 # validation, gymnasium's checks, verifiers' evaluation. Tests of a package that cannot be installed are skipped.
 test-environments: setup .venv-environments/installed
-	.venv-environments/bin/python -m pytest -p no:cacheprovider tests/plugins/environments/test_clients.py $(ARGS)
+	.venv-environments/bin/python -m pytest -p no:cacheprovider tests/plugins/environments/test_clients.py \
+	  tests/plugins/environments/test_verifiers.py $(ARGS)
 
 .venv-environments/installed: Makefile pyproject.toml
 	rm -rf .venv-environments && python3 -m venv .venv-environments
