@@ -58,7 +58,13 @@ def remove(path: Path) -> None:
         if path.is_symlink() or not path.is_dir():
             path.unlink()
         else:
-            shutil.rmtree(path)
+            shutil.rmtree(path, onerror=_unless_gone)
+
+
+def _unless_gone(_: object, path: str, error: tuple[type[BaseException], BaseException, object]) -> None:
+    """Two commands may sweep at the same time."""
+    if not isinstance(error[1], FileNotFoundError):
+        raise error[1]
 
 
 def digest(folder: Path) -> str:

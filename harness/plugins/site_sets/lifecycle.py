@@ -210,6 +210,11 @@ class Lifecycle(Services):
             )
         return wanted or found
 
+    def sweep(self) -> None:
+        """Remove what resets threw away."""
+        for unit in self.state.units():
+            folder.sweep(unit.folder)
+
     def tidy(self) -> None:
         """Remove what was thrown away, and copy spares for the next resets."""
         for group in self.groups(self.scale()):

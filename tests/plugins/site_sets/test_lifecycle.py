@@ -10,7 +10,6 @@ import psutil
 import pytest
 
 from tests.plugins.site_sets.small_site import SmallSite, kill, look, order, shop, tree_of
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -213,7 +212,7 @@ def test_the_spare_is_used_and_one_that_was_touched_is_not(small: SmallSite) -> 
     inode = (spare / "orders.db").stat().st_ino
     small.done("reset")
     assert (small.state / "services" / "app@0" / "data" / "orders.db").stat().st_ino == inode
-    wait_until((spare.parent / "spare.json").exists)
+    small.done("tidy")
     (spare / "left.txt").write_text("not of the seed")
     small.done("reset")
     assert look(small.urls()[0])["files"] == []
