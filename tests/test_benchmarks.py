@@ -25,6 +25,7 @@ NO_BENCHMARKS = {
     "scanners",
     "instant_endpoint",
     "shapes",
+    "shelf",
 }
 """What benchmarks are made of, counts of the code, and installations; chaos is no benchmark either."""
 MODULES = {path.stem for path in HERE.glob("*.py") if not path.stem.startswith("chaos")} - NO_BENCHMARKS

@@ -39,6 +39,7 @@ class CodecError(ValueError):
         self.at = at
 
     def within(self, name: str) -> "CodecError":
+        """The same, in the field or at the index of this name."""
         return CodecError(self.why, (name, *self.at))
 
 

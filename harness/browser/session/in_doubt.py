@@ -196,12 +196,12 @@ def repeated(episode: Episode | None, effects: Sequence[SideEffect], sites: Site
 
 
 def changed_by_restore(episode: Episode, sent: Iterable[SideEffect], sites: SiteFacts) -> str:
-    """What a restore has sent to sites that were not reset; "" = nothing.
+    """What a restore has sent to sites that were not reset, or does not send again; "" = nothing.
 
     Args:
         sent: Effects of the restore; those of interrupted ones are in the journal.
     """
-    return _first(_sent_again(episode, sent, sites))
+    return _first(chain(_sent_again(episode, sent, sites), _never_sent(episode, sites)))
 
 
 def changed_by_reopening(episode: Episode, sites: SiteFacts, *, is_doubtful: bool) -> str:
@@ -215,7 +215,7 @@ def changed_by_reopening(episode: Episode, sites: SiteFacts, *, is_doubtful: boo
         for page in reopened_pages(episode)
         if page.sent and not sites.holds(page.url)
     )
-    known = _first(chain(_never_sent(episode, sites), sent))
+    known = _first(sent)
     return known if known or is_doubtful else _first(_possible(episode, sites))
 
 
@@ -245,7 +245,7 @@ def _never_sent(episode: Episode, sites: SiteFacts) -> Iterator[str]:
     failed = (
         effect
         for one in episode.failures
-        if one.attempt == episode.attempt and one.boundary != "act"
+        if one.attempt == episode.attempt and one.boundary not in ("act", "restore")
         for effect in one.effects
     )
     for effect in chain(late, failed):

@@ -61,7 +61,8 @@ def run(options: argparse.Namespace) -> int:
     from harness.plugins.site_sets.backend import NotVerified
 
     try:
-        return int(getattr(verbs, options.verb)(_opened(options), options))
+        missed = getattr(verbs, options.verb)(_opened(options), options) is not ExitCode.DONE
+        return ExitCode.BELOW if missed else ExitCode.DONE
     except NotVerified as error:
         say(f"harness sites: {error}")
         return ExitCode.UNSCORED
