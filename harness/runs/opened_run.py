@@ -16,7 +16,7 @@ MAGIC = b"\x28\xb5\x2f\xfd"
 """What a bundle begins with, as every file of Zstandard (RFC 8878)."""
 TRAILER = b"\x50\x2a\x4d\x18" + (32).to_bytes(4, "little")
 """What its last frame begins with, which decoders skip: 32 bytes of digest follow, and the file ends."""
-_DIGEST_BYTES = 32
+TRAILER_BYTES = len(TRAILER) + 32
 _ARCHIVES = Registry(group="cairn.archives", noun="bundle")
 """Name to what opens a run that is a file: called with its path, gives a context manager of an `OpenedRun`."""
 
@@ -36,7 +36,7 @@ def is_bundle(path: Path) -> bool:
         if file.read(len(MAGIC)) != MAGIC:
             return False
         size = file.seek(0, io.SEEK_END)
-        file.seek(max(0, size - len(TRAILER) - _DIGEST_BYTES))
+        file.seek(max(0, size - TRAILER_BYTES))
         return file.read(len(TRAILER)) == TRAILER
 
 

@@ -132,7 +132,8 @@ class PageAge:
     def lost(self, documents: Mapping[Page, int]) -> str:
         """See `LateTimers.lost`."""
         why, self._unclear = self._unclear, ""
-        return self._late.lost(documents) if not why else why
+        missed = self._late.lost(documents)  # also where another doubt is told: a page that is gone is told once
+        return why or missed
 
     def _owed(self, timer: PageTimer) -> float:
         """Seconds by which the chain of a timer is younger than it was when the journal ended."""

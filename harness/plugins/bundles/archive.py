@@ -19,10 +19,9 @@ import zstandard
 
 from harness.errors import JournalError, UsageError
 from harness.files.safe_files import MAX_BYTES
-from harness.runs.opened_run import MAGIC, TRAILER
+from harness.runs.opened_run import MAGIC, TRAILER, TRAILER_BYTES
 
 _LEVEL = 9
-_TRAILER_BYTES = len(TRAILER) + 32
 _PIECE = 1 << 20
 _MOST_HEADERS = 1 << 16
 """Bytes of headers and padding before a member; ours have 1 KiB, and tarfile reads some ahead."""
@@ -71,13 +70,13 @@ def digest_of(path: Path) -> str:
     size = path.stat().st_size
     with path.open("rb") as file:
         begin = file.read(len(MAGIC))
-        file.seek(max(0, size - _TRAILER_BYTES))
+        file.seek(max(0, size - TRAILER_BYTES))
         if not MAGIC.startswith(begin) and not file.read().startswith(TRAILER):
             raise UsageError(f"{path} is not a bundle; give a file that `harness bundle` wrote")
-        if begin != MAGIC or size < _TRAILER_BYTES:
+        if begin != MAGIC or size < TRAILER_BYTES:
             raise BundleDamaged(f"{path} is not a bundle; give a file that `harness bundle` wrote")
         file.seek(0)
-        found, left = hashlib.sha256(), size - _TRAILER_BYTES
+        found, left = hashlib.sha256(), size - TRAILER_BYTES
         while left and (piece := file.read(min(_PIECE, left))):
             found.update(piece)
             left -= len(piece)
