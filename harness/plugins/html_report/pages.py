@@ -133,8 +133,10 @@ class Pages:
         css = style() + (_asset("style.css", added) if added else "")
         further = {"live.js": served, "single.js": in_one_file}
         script = "\n".join(map(_asset, ["report.js", *(name for name, is_needed in further.items() if is_needed)]))
-        self.policy = policy("" if style_url else css, script, served=served)
-        self._environment.globals.update(css=Markup(css), style_url=style_url, js=Markup(script))
+        of_lists = _asset("list.js")
+        self.policy = policy("" if style_url else css, script, of_lists, served=served)
+        self._environment.globals.update(css=Markup(css), style_url=style_url)
+        self._environment.globals.update(js=Markup(script), js_of_lists=Markup(of_lists))
         self._environment.globals.update(policy=self.policy, served=served)
         self._environment.globals.update(rate_of=rate_of, no_baseline=NO_BASELINE, is_baseline=is_baseline)
         self._environment.globals.update(ending_step=ending_step, verdict_step=verdict_step, refusals=refusals)
@@ -187,15 +189,15 @@ def style() -> str:
     return _asset("report.css")
 
 
-def policy(style: str, script: str, *, served: bool) -> str:
-    """The content policy of a page that contains just this style and script; style "" = it is a file beside the page.
+def policy(style: str, *scripts: str, served: bool) -> str:
+    """The content policy of a page that contains just this style and these scripts; style "" = it is a file beside the page.
 
-    The script is never a file: artifacts are files beside the page, too, and contain text of strangers.
+    A script is never a file: artifacts are files beside the page, too, and contain text of strangers.
     """
     sources = {
         "default-src": "'none'",
         "style-src": _hash(style) if style else "'self' file:",
-        "script-src": _hash(script),
+        "script-src": " ".join(map(_hash, scripts)),
         "img-src": "'self' data:" if served else "'self' file: data:",
         "connect-src": "'self'" if served else "'none'",
         "form-action": "'self'" if served else "'none'",

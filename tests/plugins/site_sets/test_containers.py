@@ -85,6 +85,7 @@ def containers() -> set[str]:
     return set(podman("ps", "--all", "--quiet").stdout.decode().split())
 
 
+@pytest.mark.slow
 def test_a_container_is_put_back_with_its_folders_and_all_else_in_it(small: SmallSite, image: str) -> None:
     strange = podman("run", "--detach", "--name", f"strange-{uuid4().hex[:8]}", *OPTIONS, image, "sleep", "600")
     stranger = strange.stdout.decode().strip()
@@ -122,6 +123,7 @@ def test_a_container_is_put_back_with_its_folders_and_all_else_in_it(small: Smal
         podman("rm", "--force", "--time", "0", stranger)
 
 
+@pytest.mark.slow
 def test_a_container_without_folders_is_made_again_from_what_was_kept(small: SmallSite, image: str) -> None:
     small.write({"app": served(image, patch=["touch /extra/patched"])}, engine_options=RUNTIME)
     small.done("up")
