@@ -138,6 +138,25 @@ async def test_filters_and_search_narrow_the_list(page: Page) -> None:
     await keep_picture(page, "report-filtered")
 
 
+async def test_of_a_long_list_the_first_rows_are_shown_and_all_are_searched(browser: Browser, tmp_path: Path) -> None:
+    page = await browser.new_page(viewport={"width": 1280, "height": 900})
+    await page.goto(write_report(Run(fill(tmp_path / "run", [Shape()] * 203, screenshots=False))).index.as_uri())
+    shown, more = page.locator(".list tbody tr:visible"), page.get_by_role("button", name="Show all 203")
+    await expect(shown).to_have_count(200)
+    await page.locator("select[name=status]").select_option("passed")
+    await expect(page.locator(".shown")).to_have_text("203 tasks")
+    await page.get_by_role("button", name="Task").click()
+    await page.get_by_role("button", name="Task").click()
+    await expect(shown.first.locator("td").nth(1)).to_have_text("202")
+    await page.get_by_role("searchbox").fill("no such task")
+    await expect(shown).to_have_count(0)
+    await expect(more).to_be_hidden()
+    await page.get_by_role("searchbox").fill("")
+    await more.click()
+    await expect(shown).to_have_count(203)
+    await expect(more).to_be_hidden()
+
+
 async def test_the_list_is_sorted_by_numbers(page: Page) -> None:
     await page.get_by_role("button", name="Steps").click()
     await page.get_by_role("button", name="Steps").click()

@@ -4,7 +4,7 @@
   const one = (query, from = document) => from.querySelector(query);
   const all = (query, from = document) => [...from.querySelectorAll(query)];
   const narrow = matchMedia("(max-width: 48rem)");
-  const most = () => (narrow.matches ? 30 : 500);
+  const most = () => (narrow.matches ? 30 : 200);
   const texts = new WeakMap();
   const textOf = (row) => {
     if (!texts.has(row)) texts.set(row, row.textContent.toLowerCase());
