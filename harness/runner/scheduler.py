@@ -2,8 +2,8 @@
 
 On shared sites a lane gets the first job in order for which all instances are free, and locks all of them at once; no
 job waits while it holds a lock, so there is no deadlock. A job that others overtook `MAX_SKIPS` times on its sites has
-its instances reserved, the oldest such job first, so there is no starvation. Instances are reset in the background.
-For one event loop only.
+its instances reserved, the oldest such job first, so there is no starvation. Instances are reset in the background:
+when a job leaves them, and where there are spare ones, before the next jobs want them. For one event loop only.
 """
 
 import asyncio
@@ -11,6 +11,8 @@ import logging
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
 from types import TracebackType
 from typing import Self
 
@@ -78,7 +80,11 @@ class Scheduler:
         self._is_equipped = asyncio.Event()
         self._resets = asyncio.TaskGroup()
         self._resetting: dict[object, Job | None] = {}
-        """Running resets, and the job each one is for."""
+        """Running resets, and the job that waits for each one."""
+        self._ahead: dict[object, Job] = {}
+        """Running resets of spare instances, and the job each one is for; it may be played elsewhere."""
+        self._unfit: set[str] = set()
+        """Sites whose last reset failed: they are reset again when a job needs it, and not before."""
         self.waits: Mapping[int, str] = {}
         """Lanes without a job now, and which jobs hold their sites; for display, updated with every change."""
         self.played = 0
@@ -203,8 +209,27 @@ class Scheduler:
                 assert self._stays or self._resetting, "a job waits although its sites are free"
                 if self._sharing is None or self._sharing.sites.of_lane is None:
                     break  # no other lane can be given anything either
+        self._prepare()
         waiting_lanes = [lane for lane, waiting in self._waiting.items() if not waiting.done() and self._pending]
         self.waits = dict.fromkeys(waiting_lanes, self._in_the_way()) if waiting_lanes else {}
+
+    def _prepare(self) -> None:
+        """While jobs are played, reset spare instances for those that come next, so that no lane waits for a reset."""
+        sharing, upkeep, state = self._sharing, self._upkeep, self._state
+        if sharing is None or upkeep is None or state is None or self._stopping() or sharing.sites.of_lane is not None:
+            return
+        kept: dict[str, bool] = {}
+        prepared = {id(job) for job in (*self._resetting.values(), *self._ahead.values())}
+        for job in islice(self._pending, len(self._stays)):
+            if id(job) in prepared:
+                continue
+            need = sharing.need(job)
+            at = self._aim(need, 0, sharing, kept)
+            kept |= _by_url(need, at)
+            unclean = () if len(at) < len(need.exclusive) else state.unclean(job, at)
+            free = all(self._locks.allows(one.url, exclusive=True) for one in unclean)
+            if unclean and free and self._unfit.isdisjoint(one.site for one in unclean):
+                self._ahead[self._reset(unclean, job, upkeep)] = job
 
     def _in_the_way(self) -> str:
         """The jobs that hold the sites of the first pending job, in words."""
@@ -272,8 +297,13 @@ class Scheduler:
             urls = (need.at[site],) if need.at.get(site) in there else there
             free = [url for url in urls if kept is None or url not in kept or not (alone or kept[url])]
             if free:
-                aimed[site] = min(free, key=lambda url: (self._locks.load(url), self._used[url]))
+                aimed[site] = min(free, key=partial(self._rank, site))
         return aimed
+
+    def _rank(self, site: str, url: str) -> tuple[int, bool, int]:
+        """The least is the best instance: free, then clean, so that nobody waits for a reset, then rarely used."""
+        dirty = self._upkeep is not None and not self._upkeep.is_clean(SiteInstance(site, url))
+        return self._locks.load(url), dirty, self._used[url]
 
     def _place(self, job: Job, lane: int, sharing: LockPlanner, kept: Mapping[str, bool]) -> dict[str, str] | None:
         """Where a lane can run a job now; None while its sites are locked or being reset."""
@@ -300,8 +330,8 @@ class Scheduler:
         upkeep: DirtySites,
         *,
         wanted_at: Mapping[str, str] | None = None,
-    ) -> None:
-        """Reset instances that no job uses: those that a waiting job needs first, then those that a job left.
+    ) -> object:
+        """Reset instances that no job uses, and give what holds their locks meanwhile.
 
         `wanted_at` is where a job that waits would be played, as it is recorded.
         """
@@ -313,19 +343,23 @@ class Scheduler:
                 upkeep.begins(instances)
                 await upkeep.hook(instances, job.task)
                 upkeep.mark_clean(instances)
+                self._unfit -= {one.site for one in instances}
             except InfraError as error:
                 logger.warning("task %s: %s", job.task.task_id, error)
                 self._used.update(urls.keys())  # others of their sites come first now
+                self._unfit |= {one.site for one in instances}
                 if wanted_at is not None:
                     self._withhold(replace(job, instances=wanted_at, withheld=str(error)), job)
             finally:
                 del self._resetting[holder]
+                self._ahead.pop(holder, None)
                 self._locks.release(holder, urls)
             self._hand_out()
 
         self._locks.hold(holder, urls)
         self._resetting[holder] = None if wanted_at is None else job
         self._resets.create_task(reset())
+        return holder
 
     def _withhold(self, withheld: Job, job: Job) -> None:
         """Make a lane record that a job cannot run; it is pending again then, as after any failure."""

@@ -474,8 +474,52 @@ async def test_as_many_instances_are_put_back_at_once_as_lanes_wait() -> None:
         assert len(hook.calls) == 3
         hook.gate.set()
         await turns()
-        assert sorted(job.instances["shop"] for job in schedule.held.values()) == sorted(*zip(*hook.calls, strict=True))
-        assert all(lane.done() for lane in lanes)
+        given = sorted(job.instances["shop"] for job in schedule.held.values())
+        assert given == sorted(url for (url,) in hook.calls[:3])
+        assert all(lane.done() for lane in lanes) and len(hook.calls) == 4, "the spare one is ready for the next job"
+
+
+async def test_spare_instances_are_put_back_while_jobs_are_played_and_no_lane_waits() -> None:
+    hook, journals = Hook(), Journals()
+    jobs = [writer(str(number)) for number in range(5)]
+    async with Scheduler(jobs, journals.sharing(FOUR), DirtySites(hook, ["shop"])) as schedule:
+        first = await taken(schedule, 0)
+        await turns()
+        assert hook.calls == [("http://shop.a",), ("http://shop.b",)], "one lane plays, and one spare is ready"
+        hook.gate.clear()  # from here on a reset does not end
+        changing(journals, first, ended=True)
+        await over(schedule, 0)
+        assert (await taken(schedule, 0)).instances == {"shop": "http://shop.b"}
+        await turns()
+        assert hook.calls[2:] == [("http://shop.a",), ("http://shop.c",)], "what was left, and the next spare"
+        hook.gate.set()
+
+
+async def test_spare_instances_of_a_site_that_cannot_be_put_back_are_left_until_they_are_needed() -> None:
+    hook, journals = Hook(), Journals()
+    jobs = [writer(str(number)) for number in range(3)] + [reader("3", "forum")]
+    async with Scheduler(jobs, journals.sharing(FOUR), DirtySites(hook, ["shop"])) as schedule:
+        hook.error = SiteUnavailable("shop is down")
+        await taken(schedule, 0)  # on the forum; the shop's first instance is tried for this lane
+        assert (await taken(schedule, 1)).withheld == "shop is down"
+        await turns()
+        schedule.release_idle()
+        await turns()
+        assert hook.calls == [("http://shop.a",)]
+
+
+async def test_no_spare_instance_is_put_back_once_the_run_is_stopping() -> None:
+    hook, journals = Hook(), Journals()
+    stopping: list[bool] = []
+    upkeep = DirtySites(hook, ["shop"])
+    jobs = [writer("1"), writer("2")]
+    async with Scheduler(jobs, journals.sharing(FOUR), upkeep, stopping=lambda: bool(stopping)) as schedule:
+        hook.gate.clear()
+        waiting = await asking(schedule, 0)
+        stopping.append(True)
+        hook.gate.set()
+        await turns()
+        assert hook.calls == [("http://shop.a",)] and waiting.result() is None
 
 
 async def test_when_only_asked_for_only_tasks_that_ask_are_preceded_by_a_reset() -> None:
