@@ -16,6 +16,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "attribute": "harness.plugins.attribution.command",
             "diff": "harness.plugins.diff.command",
             "find": "harness.plugins.find.command",
+            "label": "harness.plugins.labels.command",
             "view": "harness.plugins.html_report.viewer.command",
             "judge-check": "harness.plugins.judge_check.command",
             "audit": "harness.plugins.audit.command",
@@ -30,6 +31,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
         "cairn.exports": {
             "art": "harness.plugins.tracking.exports.formats:Art",
+            "annotations": "harness.plugins.labels.annotations:Annotations",
             "parquet": "harness.plugins.tracking.exports.formats:Parquet",
             "csv": "harness.plugins.tracking.exports.formats:Csv",
             "webarena-verified": "harness.plugins.webarena_verified.export:Verified",
@@ -43,6 +45,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "id_accessibility_tree": "harness.plugins.webarena.id_action_set:IdActionSet",
             "playwright": "harness.plugins.webarena.playwright_action_set:PlaywrightActionSet",
         },
+        "cairn.episode_fields": {"label": "harness.plugins.labels.fields:LabelFields"},
         "cairn.endpoints": {"scripted": "harness.plugins.demo.model.scripted_endpoint:ScriptedEndpoint"},
         "cairn.functions": {
             "demo": "harness.plugins.demo.functions:FUNCTIONS",

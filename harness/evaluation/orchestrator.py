@@ -333,6 +333,7 @@ def _about(config: Config, tasks: Sequence[Task]) -> RunInfo:
         tasks=tuple(task.task_id for task in tasks),
         trials=config.trials,
         benchmarks=_weights(config),
+        benchmark=config.task.name,
     )
 
 

@@ -51,6 +51,7 @@ def describe(run: RunFolder, settings: Tree, info: RunInfo, *, now: Tree, known:
         **now,
         "earlier": _earlier(run.path / "run.json", now),
         "seed": settings["run"]["seed"],
+        "benchmark": info.benchmark,
         "model": info.model,
         "agent": info.agent,
         "scoring": info.dialect,

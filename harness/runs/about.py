@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.codec import JsonObject
 from harness.evaluators.result import CORRECTED, DIALECTS
 from harness.files.side_file import SideFile
+from harness.records import benchmark_of
 from harness.runs.attribution import NO_ATTRIBUTIONS, Attributions, read_attributions
 from harness.runs.fork_tree import ForkOrigin, fork_origin
 from harness.runs.made_by import MadeBy, made_by
@@ -46,6 +47,12 @@ class RunInfo:
     """What the scorer of webarena-verified says; None = it was not asked."""
     attributions: Attributions = NO_ATTRIBUTIONS
     """Why its episodes did not pass, as `harness attribute` found."""
+    benchmark: str = ""
+    """Name of the task set; "" = an older run, whose folder has no name of its own that says it."""
+
+    def benchmark_of(self, task_id: str) -> str:
+        """The benchmark of one of its tasks: of a suite, the member; "" = it is not known."""
+        return benchmark_of(task_id) if self.benchmarks else self.benchmark
 
 
 def run_info(folder: Path, dialect: str | None = None) -> RunInfo:
@@ -73,6 +80,7 @@ def run_info(folder: Path, dialect: str | None = None) -> RunInfo:
         benchmarks=_weights(run.get("benchmarks")),
         verified=read_verdicts(folder),
         attributions=read_attributions(folder),
+        benchmark=_text(run.get("benchmark")) or _named(folder.resolve().name, _text(run.get("agent"))),
     )
 
 
@@ -80,6 +88,12 @@ def recorded_scoring(summary: JsonObject, description: JsonObject) -> str:
     """The scoring that a run was scored in last."""
     found = summary.get("scoring") or description.get("scoring")
     return found if isinstance(found, str) and found in DIALECTS else CORRECTED
+
+
+def _named(folder: str, agent: str) -> str:
+    """The benchmark of a run from before `run.json` named it: what the default name of a folder begins with."""
+    before, found, _ = folder.partition(f"-{agent}-")
+    return before[:_LONGEST_NAME] if found and agent else ""
 
 
 def _text(value: object) -> str:

@@ -1,9 +1,9 @@
-"""Files that are made from a run and lie beside it, as `attribution.json`: safe to delete, whole or not there."""
+"""Files that are made from a run, beside it (`attribution.json`) or as an export: whole or not there."""
 
 from pathlib import Path
 
 from harness.codec import dumps
-from harness.files.disk import Within, write_atomic
+from harness.files.disk import Within, prepared, translate_os_errors, write_atomic
 
 
 def write_derived(folder: Path, name: str, value: object) -> Path:
@@ -15,3 +15,22 @@ def write_derived(folder: Path, name: str, value: object) -> Path:
     """
     write_atomic(folder / name, dumps(value) + b"\n", durable=False, within=Within(folder))
     return folder / name
+
+
+def write_export(into: Path, name: str, data: bytes, run: Path) -> Path:
+    """Put a file into the folder of an export, which is made: below a run folder no link is followed.
+
+    Args:
+        into: The folder.
+        name: Of the file, with folders below `into`.
+        data: All of it.
+        run: The run that is exported.
+
+    Raises:
+        UnsafeFile: One of the folders in the run folder is reached by a link.
+        StorageError: The disk refuses.
+    """
+    path = into / name
+    with translate_os_errors(path):
+        write_atomic(path, data, durable=False, within=prepared(path.parent, run))
+    return path

@@ -94,10 +94,7 @@ def weighted_mean(parts: Sequence[tuple[Interval, float]]) -> Interval:
 
 
 def cohens_kappa(both: int, first: int, second: int, neither: int, *, confidence: float = 0.95) -> Interval | None:
-    """Agreement of two yes-or-no raters beyond chance, with its large-sample interval; None when it is not defined.
-
-    Where the two always agree, the estimated error is 0, which promises too much; the low end is then the kappa of
-    Wilson's lower limit of the accuracy at the same margins.
+    """Agreement of two yes-or-no raters beyond chance, see `kappa_of`.
 
     Args:
         both: Items to which both say yes.
@@ -105,25 +102,40 @@ def cohens_kappa(both: int, first: int, second: int, neither: int, *, confidence
         second: See above.
         neither: To which both say no.
         confidence: Of the interval.
+    """
+    return kappa_of(((both, first), (second, neither)), confidence=confidence)
+
+
+def kappa_of(counts: Sequence[Sequence[int]], *, confidence: float = 0.95) -> Interval | None:
+    """Cohen's kappa of two raters with its large-sample interval; None when it is not defined.
+
+    (agreed - chance) / (1 - chance), where `chance` is the agreement to be expected of two raters who answer as often
+    with each category as these do, without looking. It is not defined without items, and where both always give the
+    same category. Where the two always agree, the estimated error is 0, which promises too much; the low end is then
+    the kappa of Wilson's lower limit of the accuracy at the same margins.
+
+    Args:
+        counts: Row: category of the first rater; column: category of the second; items that are in both.
+        confidence: Of the interval.
 
     Source: Cohen 1960; the standard error of Fleiss, Cohen and Everitt 1969, "Large sample standard errors of kappa and
         weighted kappa", formula 13.
     """
-    total = both + first + second + neither
+    total = sum(map(sum, counts))
     if not total:
         return None
-    cells = [[both / total, first / total], [second / total, neither / total]]
+    cells = [[count / total for count in row] for row in counts]
     rows = [sum(row) for row in cells]
     columns = [sum(column) for column in zip(*cells, strict=True)]
     chance = sum(row * column for row, column in zip(rows, columns, strict=True))
     if chance > 1 - 1e-12:
         return None
-    agreed = cells[0][0] + cells[1][1]
-    kappa = (agreed - chance) / (1 - chance)
-    if both + neither == total:
+    same = range(len(cells))
+    kappa = (sum(cells[i][i] for i in same) - chance) / (1 - chance)
+    if sum(counts[i][i] for i in same) == total:
         return Interval(value=1.0, low=(wilson(total, total, confidence).low - chance) / (1 - chance), high=1.0)
-    on = sum(cells[i][i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in (0, 1))
-    off = (1 - kappa) ** 2 * sum(cells[i][j] * (columns[i] + rows[j]) ** 2 for i, j in ((0, 1), (1, 0)))
+    on = sum(cells[i][i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in same)
+    off = (1 - kappa) ** 2 * sum(cells[i][j] * (columns[i] + rows[j]) ** 2 for i in same for j in same if i != j)
     variance = (on + off - (kappa - chance * (1 - kappa)) ** 2) / (total * (1 - chance) ** 2)
     half = _z(confidence) * sqrt(max(0.0, variance))
     return Interval(value=kappa, low=max(-1.0, kappa - half), high=min(1.0, kappa + half))

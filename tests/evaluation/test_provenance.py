@@ -127,7 +127,7 @@ def test_the_browser_says_its_version_without_being_started(tmp_path: Path) -> N
 @pytest.mark.browser
 def test_a_run_says_what_made_it_and_what_made_it_before(tmp_path: Path) -> None:
     settings = Config().tree()
-    info = RunInfo(name="r", dialect="corrected", model="m", agent="a", tasks=(), trials=1)
+    info = RunInfo(name="r", dialect="corrected", model="m", agent="a", tasks=(), trials=1, benchmark="demo")
     with RunFolder.open(tmp_path / "run") as run:
         describe(run, settings, info, now=environment(BrowserSettings()), known={})
         first = loads((run.path / "run.json").read_bytes())
@@ -135,7 +135,7 @@ def test_a_run_says_what_made_it_and_what_made_it_before(tmp_path: Path) -> None
         again = loads((run.path / "run.json").read_bytes())
         describe(run, settings, info, now=environment(browser(tmp_path, "echo Chromium 1")), known={})
         other = loads((run.path / "run.json").read_bytes())
-    assert set(ENVIRONMENT) < first.keys() and first["earlier"] == []
+    assert set(ENVIRONMENT) < first.keys() and first["earlier"] == [] and first["benchmark"] == "demo"
     assert first["browser"]["version"].partition(" ")[2].partition(".")[0].isdigit()
     assert first["packages"]["playwright"] and len(first["fonts"]["sha256"]) == 64
     assert again == first, "the same machine: there is nothing to keep"

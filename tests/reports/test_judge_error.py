@@ -10,7 +10,7 @@ from harness.main import main
 from harness.plugins.html_report.report import write_report
 from harness.reports.ci import markdown
 from harness.reports.summary import Invocation, as_json, summarize
-from harness.runs.intervals import cohens_kappa
+from harness.runs.intervals import cohens_kappa, kappa_of
 from harness.runs.judge_error import (
     Agreement,
     JudgeError,
@@ -35,6 +35,17 @@ def test_kappa_and_its_error_are_those_of_statsmodels(table: tuple[int, int, int
     assert ours.value == pytest.approx(theirs.kappa)
     assert ours.low == pytest.approx(max(-1.0, theirs.kappa_low))
     assert ours.high == pytest.approx(min(1.0, theirs.kappa_upp))
+
+
+@pytest.mark.parametrize(
+    "table", [((8, 1, 2), (0, 5, 3), (1, 1, 9)), ((4, 0, 0, 1), (2, 6, 1, 0), (0, 3, 7, 2), (1, 0, 2, 9))]
+)
+def test_kappa_of_more_categories_is_that_of_statsmodels(table: tuple[tuple[int, ...], ...]) -> None:
+    from statsmodels.stats.inter_rater import cohens_kappa as reference
+
+    ours, theirs = kappa_of(table), reference(table)
+    assert ours is not None
+    assert (ours.value, ours.low, ours.high) == pytest.approx((theirs.kappa, theirs.kappa_low, theirs.kappa_upp))
 
 
 def test_kappa_has_a_width_where_all_agree_and_is_not_defined_where_one_always_says_the_same() -> None:

@@ -90,7 +90,8 @@ class FineTuning(Export):
             action="append",
             default=[],
             metavar="FIELD=PATTERN",
-            help="only episodes whose task, site, template, trial or closed is like that (* and ? stand for anything)",
+            help="only episodes whose task, site, template, trial, closed or label.success is like that (* and ? stand"
+            " for anything)",
         )
         parser.add_argument(
             "--per",

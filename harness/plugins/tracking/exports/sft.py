@@ -26,6 +26,7 @@ from harness.plugins.tracking.exports.foreign_chat import Unreadable, answer_of,
 from harness.plugins.tracking.exports.sft_rules import fault_of
 from harness.records import Answered, Asked
 from harness.runs import Episode, Request, Run, Step
+from harness.runs.episode_fields import field_names, field_of
 
 NAME = "sft.jsonl"
 STEP, EPISODE = "step", "episode"
@@ -39,7 +40,7 @@ _FIELDS: Mapping[str, Callable[[Episode], Sequence[str]]] = {
     "trial": lambda episode: [str(episode.trial)],
     "closed": lambda episode: [episode.result.closed.value] if episode.result.closed else [],
 }
-"""What `--where` knows of an episode; of several values one has to fit."""
+"""What `--where` knows of an episode; of several values one has to fit. Plug-ins know more (`field_names`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,17 +54,25 @@ class SftChoice:
     per: str = STEP
     """`step` or `episode`."""
 
-    def takes(self, episode: Episode) -> bool:
-        value = episode.score_in(self.dialect).value
-        if value is None or value < self.min_score:
-            return False
+    def of(self, run: Run) -> Callable[[Episode], bool]:
+        """Whether an episode of a run is wanted."""
         wanted: dict[str, list[str]] = {}
         for name, pattern in self.where:
             wanted.setdefault(name, []).append(pattern)
-        return all(
-            any(fnmatchcase(value, pattern) for value in _FIELDS[name](episode) for pattern in patterns)
-            for name, patterns in wanted.items()
-        )
+        fields = {name: _FIELDS.get(name) or field_of(run, name) for name in wanted}
+
+        def takes(episode: Episode) -> bool:
+            value = episode.score_in(self.dialect).value
+            return (
+                value is not None
+                and value >= self.min_score
+                and all(
+                    any(fnmatchcase(value, pattern) for value in fields[name](episode) for pattern in patterns)
+                    for name, patterns in wanted.items()
+                )
+            )
+
+        return takes
 
 
 @dataclass(slots=True)
@@ -86,11 +95,11 @@ def where_of(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     Raises:
         ConfigError: There is no such field.
     """
-    found = []
+    found, known = [], (*_FIELDS, *field_names()) if texts else ()
     for text in texts:
         name, equals, pattern = text.partition("=")
-        if name not in _FIELDS or not equals or not pattern:
-            raise ConfigError(f"--where {text[:100]!r} is not FIELD=PATTERN; the fields are {', '.join(_FIELDS)}")
+        if name not in known or not equals or not pattern:
+            raise ConfigError(f"--where {text[:100]!r} is not FIELD=PATTERN; the fields are {', '.join(known)}")
         found.append((name, pattern))
     return tuple(found)
 
@@ -119,8 +128,9 @@ def export_sft(folder: Path, into: Path, choice: SftChoice) -> SftExport:
 
 def _samples(run: Run, choice: SftChoice, found: SftExport) -> Iterator[JsonObject]:
     """The samples that keep to the rules; the others are counted."""
+    takes = choice.of(run)
     for episode in run.episodes():
-        if not choice.takes(episode):
+        if not takes(episode):
             found.passed_over += 1
             continue
         before = found.samples
