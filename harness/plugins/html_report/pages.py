@@ -190,7 +190,7 @@ def style() -> str:
 
 
 def policy(style: str, *scripts: str, served: bool) -> str:
-    """The content policy of a page that contains just this style and these scripts; style "" = it is a file beside the page.
+    """The content policy of a page that contains just this style and these scripts; style "" = a file beside it.
 
     A script is never a file: artifacts are files beside the page, too, and contain text of strangers.
     """
