@@ -40,6 +40,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "mlflow": "harness.plugins.tracking.exports.formats:Mlflow",
             "otel": "harness.plugins.tracking.exports.formats:OpenTelemetry",
             "sft": "harness.plugins.tracking.exports.formats:FineTuning",
+            "tokens": "harness.plugins.tracking.exports.formats:TokenIds",
         },
         "cairn.action_sets": {
             "id_accessibility_tree": "harness.plugins.webarena.id_action_set:IdActionSet",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from harness.errors import ConfigError
-from harness.records import ComputerTool, Message, Tool, ToolCall
+from harness.records import ComputerTool, Message, Tokens, Tool, ToolCall
 from harness.settings.models import ChatSettings
 
 
@@ -129,6 +129,17 @@ class ModelProvider(ABC):
             RetryableError: The events end before the answer does.
         """
         raise RetryableError(f"{self.name} streams no answers")
+
+    def token_request(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Further keys of a body that ask for the ids and log probabilities of its tokens (`llm.token_ids`).
+
+        What the body says itself stays as it is. {} = the format has no such thing.
+        """
+        return {}
+
+    def tokens(self, content: bytes) -> Tokens | None:
+        """The tokens in an answer that came at once; None = it has none, or cannot be read."""
+        return None
 
     def body(
         self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool], settings: ChatSettings

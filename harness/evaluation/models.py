@@ -28,6 +28,7 @@ from harness.llm.passthrough import Passthrough
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
 from harness.llm.prices import Price, read_prices
 from harness.llm.retry import Retrier, RetryNotice, Timing
+from harness.llm.token_ids import TokenIds
 from harness.runner.shutdown import ShutdownSignal
 from harness.secrets.redaction import NO_SECRETS, Redactor
 from harness.settings.fields import Tree
@@ -95,6 +96,11 @@ class Models:
         return {}
 
     @cached_property
+    def _token_ids(self) -> TokenIds:
+        """Of all lanes: what one has been refused, none asks for again."""
+        return TokenIds(wanted=self.llm.token_ids, redact=self.redactor.data, notice=self.notice)
+
+    @cached_property
     def _connections(self) -> Any:
         return _client(int(self.llm.max_answer_mb * (1 << 20)))
 
@@ -117,7 +123,14 @@ class Models:
         settings = replace(self.llm, api=provider_name(self.llm))
         permits, retrier = self._lane_limiter(self.rate_limiter, lane), self._retrier(self.llm, on_retry)
         return await self._open(
-            EndpointModel(endpoint, settings, retrier=retrier, prices=self.prices, rate_limiter=permits)
+            EndpointModel(
+                endpoint,
+                settings,
+                retrier=retrier,
+                prices=self.prices,
+                rate_limiter=permits,
+                token_ids=self._token_ids,
+            )
         )
 
     async def passthrough(
@@ -140,7 +153,7 @@ class Models:
             rate_limiter=limiter,
         )
         waiter = OutageWaiter(limiter, max_outage_s=self.llm.max_outage_s, monotonic=working_s)
-        made = Passthrough(exchanger, waiter, model=model)
+        made = Passthrough(exchanger, waiter, model=model, token_ids=self._token_ids)
         self.closing.push_async_callback(made.close)
         return made
 

@@ -21,6 +21,7 @@ from harness.llm.providers import provider_of
 from harness.llm.providers.provider import connect
 from harness.llm.request_frame import frame_of
 from harness.llm.retry import Retrier
+from harness.llm.token_ids import TokenIds
 from harness.protocols import StoredReply
 from harness.records import ComputerTool, Message, Reply, Tool
 
@@ -30,7 +31,7 @@ PICTURE_TOKENS = 1000
 class EndpointModel:
     """A `ChatModel` behind an endpoint; close it by leaving its context."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what an endpoint is asked with)
         self,
         endpoint: Endpoint,
         settings: ChatSettings,
@@ -38,10 +39,12 @@ class EndpointModel:
         retrier: Retrier,
         prices: Mapping[str, Price],
         rate_limiter: RateLimiter | None = None,
+        token_ids: TokenIds | None = None,
     ) -> None:
         """Connects to nothing yet.
 
         Args:
+            token_ids: Whether tokens are asked for; None = they are not.
             rate_limiter: A permit is taken for each HTTP request, and not kept between two; None = no limit.
         """
         self._exchanger = Exchanger(
@@ -49,6 +52,7 @@ class EndpointModel:
         )
         self.endpoint = endpoint
         self._settings = settings
+        self._token_ids = token_ids or TokenIds()
         self._provider = provider_of(settings.api)
         self._connection = connect(self._provider, endpoint, settings)
 
@@ -63,18 +67,24 @@ class EndpointModel:
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         """See `ChatModel.ask`."""
         body = self._provider.body(messages, tools, self._settings)
-        sending = Sending(
-            send=lambda: self._connection.send(body),
-            read=partial(read_any, self._provider),
-            errors=self._connection.errors,
-            model=self._settings.model,
-            tokens=guessed_tokens(body),
-        )
-        return self._reply(await self._exchanger.exchange(sending))
+        tokens = guessed_tokens(body)
+
+        def sending(more: JsonObject) -> Sending:
+            return Sending(
+                send=lambda: self._connection.send(body | more),
+                read=partial(read_any, self._provider),
+                errors=self._connection.errors,
+                model=self._settings.model,
+                tokens=tokens,
+            )
+
+        return self._reply(await self._token_ids.exchange(self._exchanger, self._provider, body, sending))
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> JsonObject:
-        """What `ask` would send, apart from address and credentials."""
+        """What `ask` would send, apart from address and credentials; the question for tokens even if it is refused."""
         body = self._provider.body(messages, tools, self._settings)
+        if self._token_ids.wanted:
+            body |= self._provider.token_request(body)
         return {"api": self._provider.name, "model": self._settings.model, "body": body}
 
     def kept_reply(self, kept: StoredReply) -> Reply | None:

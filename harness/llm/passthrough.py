@@ -1,7 +1,8 @@
 """Requests from outside, passed on to the run's endpoint byte for byte, in any of its interfaces.
 
 Permits, retries, outages, bounds and prices are those of the run's own requests; the key is the run's, and nothing else
-is changed. Only if the settings name a model, it takes the place of the one in the body.
+is changed. Only if the settings name a model, it takes the place of the one in the body; and with `llm.token_ids` the
+endpoint is asked for its tokens, too.
 """
 
 import logging
@@ -20,6 +21,7 @@ from harness.llm.event_stream import is_event_stream, read_any
 from harness.llm.exchange import Exchanger, Sending
 from harness.llm.providers import provider_of
 from harness.llm.providers.provider import connect
+from harness.llm.token_ids import TokenIds
 from harness.records import Usage
 
 logger = logging.getLogger(__name__)
@@ -76,14 +78,23 @@ class ForeignAnswer:
 class Passthrough:
     """Passes requests on; close it when it is no longer used."""
 
-    def __init__(self, exchanger: Exchanger, waiter: OutageWaiter, *, model: str | None = None) -> None:
+    def __init__(
+        self,
+        exchanger: Exchanger,
+        waiter: OutageWaiter,
+        *,
+        model: str | None = None,
+        token_ids: TokenIds | None = None,
+    ) -> None:
         """
         Args:
             exchanger: Of the run's endpoint.
             waiter: For when the endpoint is down.
             model: Takes the place of every model that a request names; None = none does.
+            token_ids: Whether tokens are asked for beside what a request asks; None = they are not.
         """
         self._exchanger = exchanger
+        self._token_ids = token_ids or TokenIds()
         self._waiter = waiter
         self._model = model
         self._connections: dict[str, Connection] = {}
@@ -105,15 +116,22 @@ class Passthrough:
             connection, spoken = self._connection(request.interface), provider_of(request.interface)
         except ConfigError as error:  # its package is not installed, which another process may not need
             return _refused(_NOT_IMPLEMENTED, str(error), Usage())
-        sending = Sending(
-            send=lambda: connection.pass_on(content, request.headers),
-            read=lambda answer: read_any(spoken, answer, streamed=is_event_stream(answer)),
-            errors=connection.errors,
-            model=str(body.get("model") or "")[:_LONGEST_NAME],
-            tokens=guessed_tokens(body),
-        )
+        tokens = guessed_tokens(body)
+
+        def sending(more: JsonObject) -> Sending:
+            sent = dumps(body | more) if more else content
+            return Sending(
+                send=lambda: connection.pass_on(sent, request.headers),
+                read=lambda answer: read_any(spoken, answer, streamed=is_event_stream(answer)),
+                errors=connection.errors,
+                model=str(body.get("model") or "")[:_LONGEST_NAME],
+                tokens=tokens,
+            )
+
         try:
-            received, lost_s = await self._waiter.ask(lambda: self._exchanger.exchange(sending))
+            received, lost_s = await self._waiter.ask(
+                lambda: self._token_ids.exchange(self._exchanger, spoken, body, sending)
+            )
         except (RequestRefused, ModelRejected) as error:  # the process chose model and body
             self._log(str(error))
             return self._refusal(error)

@@ -10,10 +10,11 @@ from harness.api import ModelProvider, RetryableError
 from harness.codec import JsonObject
 from harness.errors import ConfigError
 from harness.llm.answer import mappings
-from harness.llm.event_stream import read_any
+from harness.llm.event_stream import events_in, read_any, was_streamed
 from harness.llm.providers import provider_of
 from harness.llm.providers.chat import plain_call
 from harness.llm.request_frame import kept_of
+from harness.records import Tokens
 
 
 def calls_of(frame: bytes, response: bytes) -> list[JsonObject]:
@@ -30,6 +31,19 @@ def calls_of(frame: bytes, response: bytes) -> list[JsonObject]:
     except RetryableError:
         return []
     return [plain_call(call) for call in answer.tool_calls]
+
+
+def tokens_of(api: str, response: bytes) -> Tokens | None:
+    """The token ids of an answer, streamed or not; None = it has none, or cannot be read.
+
+    Args:
+        api: Name of its provider.
+        response: The answer's bytes.
+    """
+    with suppress(ConfigError, RetryableError):
+        asked = provider_of(api)
+        return asked.tokens(asked.joined(events_in(response)) if was_streamed(response) else response)
+    return None
 
 
 def tools_of(frame: bytes) -> list[JsonObject]:

@@ -49,6 +49,7 @@ from harness.records.process_lines import (
 )
 from harness.records.reopening import ReopenedPage, reopened_pages
 from harness.records.task import Eval, HtmlTarget, Reference, Task, benchmark_of
+from harness.records.tokens import Tokens
 from harness.records.trajectory_step import TrajectoryStep
 from harness.records.usage import Usage
 from harness.settings.limits import EpisodeLimits
@@ -107,6 +108,7 @@ __all__ = [
     "Step",
     "TabRecord",
     "Task",
+    "Tokens",
     "Tool",
     "ToolCall",
     "TrajectoryStep",

@@ -13,6 +13,7 @@ and models: treat them as untrusted.
 """
 
 from harness.escape import escaped, one_line
+from harness.records import Tokens
 from harness.runs.attribution import Attributed, Attribution
 from harness.runs.episode import Episode, Step
 from harness.runs.figures import Fact, as_data, facts, headline
@@ -41,6 +42,7 @@ __all__ = [
     "Step",
     "Steps",
     "Tasks",
+    "Tokens",
     "ToolCall",
     "as_data",
     "escaped",

@@ -7,9 +7,9 @@ from typing import Any
 from harness.codec import CodecError, JsonObject, loads
 from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore
-from harness.llm.recorded_answer import calls_of, tools_of
+from harness.llm.recorded_answer import calls_of, tokens_of, tools_of
 from harness.llm.request_frame import kept_of
-from harness.records import Answered, Asked, Decided, Usage
+from harness.records import Answered, Asked, Decided, Tokens, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,11 @@ class _Kept:
     """What was sent beside the messages."""
     body: str | None = None
     """Of a request of the agent's own process: all that it sent."""
+    interface: str = ""
+    """Of a request of the agent's own process: the provider whose format it has."""
     response: str | None = None
+    earlier: tuple[str, ...] = ()
+    """Answers to earlier requests of the same step."""
     cut_short: str = ""
     """Why the reply was not finished; "" = it was."""
 
@@ -103,6 +107,18 @@ class Request:
         return b"" if self.kept.response is None else self.kept.artifacts.read(self.kept.response)
 
     @cached_property
+    def tokens(self) -> tuple[Tokens, ...]:
+        """Token ids and log probabilities (`llm.token_ids`) of each answer, in order: of `answer`, and before it those
+        of answers that the agent could not use and asked again; () where none were kept.
+
+        Raises:
+            JournalError: An artifact is missing or damaged.
+        """
+        api = self.kept.interface or (kept_of(self._frame)[0] if self._frame else "chat")
+        answers = (*map(self.kept.artifacts.read, self.kept.earlier), self.answer)
+        return tuple(found for answer in answers if (found := tokens_of(api, answer)) is not None)
+
+    @cached_property
     def tools(self) -> tuple[JsonObject, ...]:
         """Functions that were offered, in the shape of chat completions; () of an agent's own process, see `body`."""
         return tuple(tools_of(self._frame))
@@ -148,6 +164,7 @@ def own_request(decided: Decided, number: int, artifacts: ArtifactStore) -> Requ
             artifacts=artifacts,
             frame=decided.request,
             response=decided.response,
+            earlier=decided.earlier_responses,
             cut_short=decided.finish_reason,
         ),
     )
@@ -166,7 +183,7 @@ def process_request(asked: Asked, answered: Answered, number: int, artifacts: Ar
         is_cached=answered.usage.from_cache > 0,
         began=answered.at - answered.elapsed_ms / 1000,
         ended=answered.at,
-        kept=_Kept(artifacts=artifacts, body=asked.request, response=answered.response),
+        kept=_Kept(artifacts=artifacts, body=asked.request, interface=asked.interface, response=answered.response),
     )
 
 

@@ -109,6 +109,9 @@ class LlmSettings(PluginSettings, ModelSettings):
     embedded endpoint; `none` is for agents that ask no model."""
     name: str = setting(REQUIRED, filled=True)
     """How reports call the endpoint."""
+    token_ids: bool = setting(False, measured=False)
+    """Ask the endpoint for the ids and log probabilities of its tokens, and keep them with its answers, as for
+    training; an endpoint that refuses is not asked again. The model is asked the same and samples the same."""
     step: int = 0
     """Which checkpoint of a model in training this is; a label for `tracking`."""
     max_outage_s: float = setting(3600.0, measured=False, bounds=ValueRange(0, LONGEST_S))

@@ -7,7 +7,9 @@ trouble.
 Source: https://platform.openai.com/docs/api-reference/chat.
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from harness.api import Answer, ChatSettings, RetryableError
@@ -18,7 +20,7 @@ from harness.llm.connection import Connection, openai_errors
 from harness.llm.endpoint import Endpoint
 from harness.llm.model_family import REASONING_TOKENS, is_reasoning_model
 from harness.llm.providers.provider import SdkProvider
-from harness.records import ComputerTool, Message, Tool, ToolCall
+from harness.records import ComputerTool, Message, Tokens, Tool, ToolCall
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionFunctionToolParam
@@ -30,6 +32,8 @@ _FINISHES = {one: one for one in ("stop", "length", "tool_calls", "content_filte
 }
 _REASONING = ("reasoning_content", "reasoning")
 """What servers call the text of a model's reasoning: DeepSeek and vLLM; OpenRouter and newer vLLM."""
+_NAMED_ID = re.compile(r"token_id:([0-9]{1,10})")
+_LARGEST_ID = (1 << 31) - 1
 _ECHOED = ("reasoning_details", "extra_content")
 """What some servers want back: OpenRouter on the message, Gemini (a signature) on each call."""
 
@@ -82,6 +86,19 @@ class ChatCompletions(SdkProvider):
     def joined(self, events: Sequence[JsonObject]) -> bytes:
         """See `ModelProvider.joined`."""
         return completion_of(events)
+
+    def token_request(self, body: Mapping[str, Any]) -> JsonObject:
+        """See `ModelProvider.token_request`; in both spellings of vLLM, of which old versions know the second only."""
+        asked: JsonObject = {"return_token_ids": True}
+        if (
+            "logprobs" not in body
+        ):  # else who asked for them reads the tokens' texts, which the second spelling replaces
+            asked |= {"logprobs": True, "return_tokens_as_token_ids": True}
+        return {key: value for key, value in asked.items() if key not in body}
+
+    def tokens(self, content: bytes) -> Tokens | None:
+        """See `ModelProvider.tokens`."""
+        return read_tokens(content)
 
     def connect(self, endpoint: Endpoint, settings: ChatSettings) -> Connection:
         """See `SdkProvider.connect`."""
@@ -223,11 +240,12 @@ def _text(content: Any) -> str:
 
 def completion_of(events: Sequence[JsonObject]) -> bytes:
     """The chat completion that the chunks add up to."""
-    text, ended, body = "", None, JsonObject()
+    text, ended, body, sampled = "", None, JsonObject(), JsonObject()
     calls: dict[str, JsonObject] = {}
     for event in events:
-        body |= {name: event[name] for name in ("model", "usage") if event.get(name)}
+        body |= {name: event[name] for name in ("model", "usage", "prompt_token_ids") if event.get(name)}
         for choice in mappings(event.get("choices"))[:1]:
+            _add_tokens(sampled, choice)
             delta = choice.get("delta")
             if isinstance(delta, dict):
                 text += whole(delta.get("content"))
@@ -236,8 +254,58 @@ def completion_of(events: Sequence[JsonObject]) -> bytes:
     if ended is None:
         raise RetryableError("the streamed answer was cut off")
     called = {"tool_calls": list(calls.values())} if calls else {}
-    choice = {"message": {"role": "assistant", "content": text, **called}, "finish_reason": ended}
+    choice = {"message": {"role": "assistant", "content": text, **called}, "finish_reason": ended, **sampled}
     return dumps({**body, "choices": [choice]})
+
+
+def _add_tokens(sampled: JsonObject, choice: Mapping[str, Any]) -> None:
+    """The tokens of one chunk."""
+    if isinstance(ids := choice.get("token_ids"), list):
+        sampled.setdefault("token_ids", []).extend(ids)
+    if found := _logprobs(choice):
+        sampled.setdefault("logprobs", {"content": []})["content"].extend(found)
+
+
+def read_tokens(content: bytes) -> Tokens | None:
+    """Token ids of a chat completion, in either spelling of vLLM, and log probabilities; None = there are none."""
+    try:
+        data = parsed(content)
+    except RetryableError:
+        return None
+    if not isinstance(data, dict) or not (choices := mappings(data.get("choices"))):
+        return None
+    logprobs = _logprobs(choices[0])
+    sampled = _ids(choices[0].get("token_ids")) or _ids([_named_id(one.get("token")) for one in logprobs])
+    found = Tokens(
+        prompt_ids=_ids(data.get("prompt_token_ids")),
+        completion_ids=sampled,
+        logprobs=tuple(_logprob(one.get("logprob")) for one in logprobs),
+    )
+    return found if found.prompt_ids or found.completion_ids or found.logprobs else None
+
+
+def _logprobs(choice: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    match choice.get("logprobs"):
+        case {"content": list(content)} if all(isinstance(one, dict) for one in content):
+            return content
+    return []
+
+
+def _ids(values: Any) -> tuple[int, ...]:
+    """() unless all of them are ids."""
+    if not isinstance(values, list) or not all(type(one) is int and 0 <= one <= _LARGEST_ID for one in values):
+        return ()
+    return tuple(values)
+
+
+def _named_id(token: Any) -> int | None:
+    """The id in the place of a token's text."""
+    found = _NAMED_ID.fullmatch(token) if isinstance(token, str) else None
+    return int(found[1]) if found else None
+
+
+def _logprob(value: Any) -> float | None:
+    return float(value) if type(value) in (int, float) and isfinite(value) else None
 
 
 def _add_calls(calls: dict[str, JsonObject], delta: JsonObject) -> None:

@@ -12,11 +12,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from harness.api import Artifacts, Episode, JsonObject
+from harness.api import Artifacts, Episode, JsonObject, Tokens
 from harness.errors import TrackingError
 from harness.journal.names import is_run_folder
 from harness.journal.prompt_store import read_message
-from harness.llm.recorded_answer import calls_of, tools_of
+from harness.llm.recorded_answer import calls_of, tokens_of, tools_of
+from harness.llm.request_frame import kept_of
 from harness.plugins.tracking.trajectory import RolloutError, Scalar, Trajectory, TrajectoryGroup
 from harness.records import Decided, Scored, Status
 from harness.runs import Episode as Attempted
@@ -55,6 +56,7 @@ def trajectory_of(
         metrics=_metrics(episode, decisions),
         metadata=_metadata(episode, scored, run_id),
         seen=conversation.seen,
+        tokens=_tokens(episode, decisions, artifacts),
     )
 
 
@@ -156,6 +158,24 @@ class _Conversation:
                 reply |= {"content": decided.reply or None, "tool_calls": calls}
                 return {"finish_reason": "tool_calls", "index": 0, "message": reply}
         return {"finish_reason": "stop", "index": 0, "message": reply}
+
+
+def _tokens(episode: Episode, decisions: Sequence[Decided], artifacts: Artifacts | None) -> list[Tokens | None] | None:
+    """The tokens of the answer that each decision was read from; of an agent's own process the last one before it."""
+    if artifacts is None:
+        return None
+    last = {asked.step: asked for asked in episode.asked if asked.number in episode.answered}
+    found: list[Tokens | None] = []
+    for decided in decisions:
+        if decided.response is not None:
+            api = kept_of(artifacts.read(decided.request))[0] if decided.request else "chat"
+            found.append(tokens_of(api, artifacts.read(decided.response)))
+        elif (asked := last.get(decided.step)) is not None:
+            answer = artifacts.read(episode.answered[asked.number].response)
+            found.append(tokens_of(asked.interface, answer))
+        else:
+            found.append(None)
+    return found if any(found) else None
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:

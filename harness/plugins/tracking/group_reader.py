@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypedDict
 
-from harness.api import CodecError, JsonObject, loads
+from harness.api import CodecError, JsonObject, Tokens, loads
 from harness.errors import TrackingError
 from harness.plugins.tracking.lazy import pyarrow
 from harness.plugins.tracking.message_columns import without_places
@@ -68,7 +68,14 @@ def _item(row: JsonObject) -> Trajectory | RolloutError | None:
         metadata=_json(row["metadata"], {}),
         logs=row["logs"] or [],
         seen=row.get("seen"),
+        tokens=_tokens(row.get("tokens")),
     )
+
+
+def _tokens(column: list[JsonObject | None] | None) -> list[Tokens | None] | None:
+    if column is None:
+        return None
+    return [None if one is None else Tokens(**{name: tuple(ids) for name, ids in one.items()}) for one in column]
 
 
 def _contents(row: JsonObject) -> dict[int, Any]:

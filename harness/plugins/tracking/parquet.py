@@ -4,6 +4,7 @@ The ten columns are ART's (0.5.9 to 0.5.18), in its order; its readers find in t
 there. What that writer drops is in further columns, in rows its readers skip (`reward` and `messages` both null):
 each exception, and each group without trajectories. `seen` says what each answer answered, see `Trajectory.seen`.
 For a picture the text in `messages` says `[image]`; `message_parts` has such contents whole, `images` the pictures.
+`tokens` has the token ids of each answer, see `Trajectory.tokens`.
 
 Invariant: memory holds one piece (about 16 MB of text), whatever the number of trajectories. The file belongs to
 the code that opened the path; naming and publishing it is `folder`'s business.
@@ -13,7 +14,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from harness.plugins.tracking.trajectory import RolloutError, Scalar
 PIECE_CHARS = 16_000_000
 PIECE_ROWS = 8192
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_TOKENS = ("prompt_ids", "completion_ids", "logprobs")
 _MESSAGE = ("role", "content", "tool_calls", "tool_call_id", "trainable")
 
 
@@ -34,6 +36,8 @@ def schema() -> Any:
     """Arrow schema of the file: ART's columns, then ours."""
     pa = pyarrow()
     text, texts = pa.string(), pa.list_(pa.string())
+    ids = pa.list_(pa.int32())
+    tokens = pa.struct([("prompt_ids", ids), ("completion_ids", ids), ("logprobs", pa.list_(pa.float64()))])
     message = pa.struct([*((name, text) for name in _MESSAGE[:-1]), (_MESSAGE[-1], pa.bool_())])
     return pa.schema(
         [
@@ -50,6 +54,7 @@ def schema() -> Any:
             ("seen", pa.list_(pa.list_(pa.int32()))),
             ("message_parts", pa.list_(pa.struct([("message", pa.int32()), ("content", text)]))),
             ("images", pa.list_(pa.struct([("bytes", pa.binary()), ("path", text)]))),
+            ("tokens", pa.list_(tokens)),
             ("exception_type", text),
             ("exception_message", text),
             ("exception_traceback", text),
@@ -85,7 +90,9 @@ class TrajectoryFile:
             self._chars += self._messages.add(item.messages_and_choices or (), place)
             parts, images = self._messages.take_parts(start)
             self._chars += sum(len(image["bytes"]) for image in images or ())
-            self._append(*_trajectory_columns(item, place), parts, images, None, None, None)
+            tokens = _tokens(item)
+            self._chars += sum(8 * len(ids) for one in tokens or () if one for ids in one.values())
+            self._append(*_trajectory_columns(item, place), parts, images, tokens, None, None, None)
             self._offsets.append(start)
 
     @property
@@ -190,7 +197,14 @@ def _trajectory_columns(item: Any, place: str) -> tuple[Any, ...]:
 
 def _exception_columns(raised: RolloutError | None) -> tuple[Any, ...]:
     columns = (None,) * 3 if raised is None else (raised.type, raised.message, raised.traceback)
-    return (None,) * 8 + columns
+    return (None,) * 9 + columns
+
+
+def _tokens(item: Any) -> list[dict[str, Sequence[Any]] | None] | None:
+    """A struct for each choice, null where its tokens are not known; ART's own trajectories have none."""
+    if (found := getattr(item, "tokens", None)) is None:
+        return None
+    return [None if one is None else {name: getattr(one, name) for name in _TOKENS} for one in found]
 
 
 def _metrics(metrics: Mapping[str, Any], place: str) -> str | None:

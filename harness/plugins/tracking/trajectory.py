@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from harness.api import JsonObject
+from harness.api import JsonObject, Tokens
 
 Scalar = float | int | str | bool | None
 
@@ -40,6 +40,9 @@ class Trajectory:
 
     An agent that is shown each page afresh never sees its older pages, and must not be trained as if it had.
     """
+    tokens: Sequence[Tokens | None] | None = None
+    """For each choice, in order, the token ids and log probabilities of its request and answer, None = not known;
+    None = of none."""
 
     start_time: datetime = field(default_factory=lambda: datetime.now(UTC), compare=False, repr=False)
     """When it was made, in UTC."""

@@ -4,6 +4,7 @@ There is no clock and no random id in an answer: the same request gives the same
 """
 
 from collections.abc import AsyncIterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from harness.api import JsonObject, dumps
@@ -17,8 +18,10 @@ from harness.plugins.demo.model.conversation import (
     unsupported,
 )
 from harness.plugins.demo.model.prompt_cache import CachedPrompt, Segment
+from harness.plugins.demo.model.token_bytes import prompt, said_text, sampled
 
 MODEL = "scripted"
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class ChatFormat:
@@ -29,7 +32,7 @@ class ChatFormat:
         messages, options, tools = body.get("messages"), body.get("stream_options"), body.get("tools") or []
         if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
             return None
-        parameter = unsupported(body, ("max_tokens",))
+        parameter = unsupported(body, ("max_tokens", "logprobs", "return_token_ids"))
         return Conversation(
             model=str(body.get("model") or MODEL),
             messages=tuple(messages),
@@ -38,6 +41,8 @@ class ChatFormat:
             digest=digest,
             refused=not_supported(parameter) or unanswered(messages),
             refused_parameter=parameter,
+            wants_token_ids=body.get("return_token_ids") is True,
+            wants_logprobs=body.get("logprobs") is True,
             stream=bool(body.get("stream")),
             include_usage=isinstance(options, dict) and bool(options.get("include_usage")),
         )
@@ -50,9 +55,10 @@ class ChatFormat:
         if ending is Ending.refusal:
             message |= {"content": None, "refusal": answer.text}
         finish = "length" if ending is Ending.length else "tool_calls" if answer.calls else "stop"
-        choice = {"index": 0, "message": message, "finish_reason": finish}
+        choice = {"index": 0, "message": message, "finish_reason": finish, **sampled(said_text(answer), asked)}
         usage = _usage(answer, cached)
-        return {**_frame(asked), "object": "chat.completion", "choices": [choice], "usage": usage}
+        body = {**_frame(asked), "object": "chat.completion", "choices": [choice], "usage": usage}
+        return body | prompt(asked)
 
     def empty(self, asked: Conversation) -> JsonObject:
         """See `WireFormat.empty`."""
@@ -81,10 +87,11 @@ async def events(asked: Conversation, answer: Answer, cached: CachedPrompt) -> A
     """The answer as server-sent events; calls are not streamed."""
     frame = {**_frame(asked), "object": "chat.completion.chunk"}
 
-    def event(delta: dict[str, str], finish: str | None = None) -> bytes:
-        return _event({**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+    def event(delta: dict[str, str], finish: str | None = None, more: Mapping[str, Any] = _NOTHING) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, **sampled(delta.get("content", ""), asked)}
+        return _event({**frame, "choices": [choice], **more})
 
-    yield event({"role": "assistant", "content": ""})
+    yield event({"role": "assistant", "content": ""}, more=prompt(asked))
     for start in range(0, len(answer.text), 16):
         yield event({"content": answer.text[start : start + 16]})
     yield event({}, "stop")

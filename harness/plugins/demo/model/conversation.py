@@ -37,6 +37,9 @@ class Conversation:
     """The parameter that is at fault."""
     stream: bool = False
     include_usage: bool = False
+    wants_token_ids: bool = False
+    """As vLLM gives them (`return_token_ids`)."""
+    wants_logprobs: bool = False
     thinks: bool = False
     """The answer holds reasoning, which has to be given back."""
 

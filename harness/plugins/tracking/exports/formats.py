@@ -116,6 +116,20 @@ class FineTuning(Export):
         return [found.path]
 
 
+class TokenIds(Export):
+    """Token ids, log probabilities and rewards."""
+
+    def write(self, run: Path, into: Path, options: argparse.Namespace, /) -> list[Path]:
+        from harness.plugins.tracking.exports.token_ids import export_tokens
+
+        found = export_tokens(run, into, dialect=options.scoring)
+        without = f"; {amount(found.without, 'request')} without token ids" if found.without else ""
+        sys.stdout.write(f"{flat(run.resolve().name)}: tokens of {amount(found.answers, 'answer')}{without}\n")
+        if found.without and not found.answers:
+            sys.stdout.write("play with llm.token_ids=true, on an endpoint that gives them, as vLLM does\n")
+        return [found.path]
+
+
 class OpenTelemetry(Export):
     """Spans, in a file or sent to `--to`'s address."""
 
