@@ -56,7 +56,7 @@ def build_scheduler(  # noqa: PLR0913 (what the order of jobs follows from)
 
     sharing = LockPlanner(shared, outcomes.values(), now)
     patience = WaitPolicy(
-        limit_s=config.browser.navigation_timeout_s,
+        limit_s=config.browser.site_limit_s,
         tell=lambda note: stopping.tell(note) if note else None,
         sleep=stopping.sleep,
     )

@@ -31,7 +31,9 @@ class BrowserSettings:
     action_timeout_s: float = 10.0
     """How long one input or one question to a page may take before the page counts as hung."""
     navigation_timeout_s: float = 30.0
-    """How long a page may take to answer, and how long a site that is gone, or cannot be reset yet, is waited for."""
+    """How long a page may take to answer."""
+    site_wait_s: float | None = setting(None, measured=False)
+    """How long a site that is gone, or cannot be reset yet, is waited for; null = `browser.navigation_timeout_s`."""
     step_deadline_s: float = 90.0
     """A step that takes longer is a hung browser: it is ended, and its attempt is resumed in another."""
     screenshots: bool = setting(True, measured=False)
@@ -44,6 +46,11 @@ class BrowserSettings:
     """A page that holds more memory (resident) is ended, which its own task sees as a crash; null = no bound."""
     allowed: str = setting("auto", choices=("auto", "sites", "any"))
     """`sites`: pages reach the configured sites only; `any`: no limit; `auto`: `sites` for the embedded ones."""
+
+    @property
+    def site_limit_s(self) -> float:
+        """How long a site that is gone is waited for, in seconds."""
+        return self.navigation_timeout_s if self.site_wait_s is None else self.site_wait_s
 
     @property
     def viewport(self) -> tuple[int, int]:

@@ -3,12 +3,14 @@
 import os
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import pytest
 
+from harness.browser.network.reset_request import retry_until_ok
 from harness.browser.network.site_health import WaitPolicy
 from harness.config.site_settings import SitesSettings, read_sites
 from harness.episode.job import Job
@@ -347,3 +349,21 @@ def test_an_address_that_cannot_be_told_which_sites_are_meant_resets_them_all(
     sites = configured(reset=reset)
     assert shared_sites(sites, ()).together == together
     assert "shop" not in shared_sites(configured(reset=reset, **NAMED), ()).together
+
+
+async def test_the_time_that_is_left_is_told_at_once_and_every_half_a_minute() -> None:
+    clock, said = [100.0], list[str]()
+
+    async def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    patience = WaitPolicy(limit_s=70.0, tell=said.append, sleep=sleep, monotonic=lambda: clock[0])
+
+    async def attempt() -> str | None:
+        return "it answers 503" if clock[0] < 165.0 else None
+
+    await retry_until_ok(attempt, hook="reset", patience=patience)
+    *told, ended = said
+    left = [float(one.removeprefix("reset: it answers 503; retrying for up to ").removesuffix(" s")) for one in told]
+    assert left[0] == 70.0 and len(left) == 3 and ended == ""
+    assert all(earlier - later >= 30.0 for earlier, later in pairwise(left)), left

@@ -62,8 +62,8 @@ async def retry_until_ok(attempt: Callable[[], Awaitable[str | None]], *, hook: 
     while (why := await attempt()) is not None:
         now = patience.monotonic()
         if failed_at is None:
-            failed_at = now
-            patience.tell(f"{hook}: {why}; retrying for up to {patience.limit_s:g} s")
+            failed_at, say = now, patience.countdown()  # it counts from the first failure
+        say(f"{hook}: {why}; retrying for up to")
         if (left_s := failed_at + patience.limit_s - now) <= 0:
             raise SiteUnavailable(f"{hook}: {why}; gave up after {now - begun:.0f} s")
         await patience.sleep(min(pause_s, left_s))

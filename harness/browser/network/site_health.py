@@ -6,6 +6,7 @@ Why: docs/decisions/sites.md#a-site-is-down-if-its-front-page-does-not-answer
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from harness.errors import SiteUnavailable
 from harness.records import Site
 
 _ASKED_EVERY_S = 0.5
+_LONGEST_ANSWER_S = 30.0
+"""A server that accepts connections and does not answer is asked again after this, so that its return is noticed."""
+_TOLD_EVERY_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +27,23 @@ class WaitPolicy:
 
     limit_s: float
     tell: Callable[[str], None] = lambda note: None
-    """Hears what is waited for and for how long at most, once; and "" when what was waited for is there."""
+    """Hears what is waited for and for how long at most, now and then; and "" when what was waited for is there."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     monotonic: Callable[[], float] = lambda: asyncio.get_running_loop().time()
+
+    def countdown(self) -> Callable[[str], None]:
+        """What tells a reason together with the time that is left: at once, and then every half a minute."""
+        begun, told_at = self.monotonic(), -math.inf
+
+        def say(why: str) -> None:
+            nonlocal told_at
+            now = self.monotonic()
+            left_s = begun + self.limit_s - now
+            if now - told_at >= _TOLD_EVERY_S and left_s > 0:
+                told_at = now
+                self.tell(f"{why} {left_s:.{0 if left_s >= 1 else 2}f} s")
+
+        return say
 
 
 async def check(failed: Iterable[str], sites: Iterable[Site], *, timeout_s: float, refused: Iterable[str] = ()) -> None:
@@ -52,14 +70,12 @@ async def check(failed: Iterable[str], sites: Iterable[Site], *, timeout_s: floa
 
 async def wait(sites: Iterable[Site], patience: WaitPolicy) -> bool:
     """Until all of them answer, but no longer than so many seconds; whether they do."""
-    noticed = False
+    say = patience.countdown()
     try:
         async with asyncio.timeout(patience.limit_s):
             for site in sites:
-                while not await is_up(site.url, timeout_s=patience.limit_s):
-                    if not noticed:
-                        patience.tell(f"{site.name} does not answer; waiting up to {patience.limit_s:g} s")
-                        noticed = True
+                while not await is_up(site.url, timeout_s=min(patience.limit_s, _LONGEST_ANSWER_S)):
+                    say(f"{site.name} does not answer; waiting up to")
                     await patience.sleep(_ASKED_EVERY_S)
     except TimeoutError:
         return False

@@ -79,7 +79,7 @@ class BrowserEnvironment:
         self._sites: tuple[Site, ...] = ()
         """The sites of the task."""
         self._patience = site_health.WaitPolicy(
-            limit_s=self._settings.navigation_timeout_s, tell=partial(deps.tell, lane.number)
+            limit_s=self._settings.site_limit_s, tell=partial(deps.tell, lane.number)
         )
         self._open: BrowserSession | None = None
         self._unrecorded: tuple[SideEffect, ...] = ()
