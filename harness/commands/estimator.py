@@ -1,5 +1,6 @@
 """The estimated duration of a sweep with these settings, from the step times in a run folder."""
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,9 +8,11 @@ from pathlib import Path
 from harness.config.site_settings import SitesSettings
 from harness.episode.job import Job
 from harness.errors import ConfigError
-from harness.evaluation.build_locks import shared_sites
+from harness.evaluation.build_locks import dirty_sites, shared_sites
+from harness.evaluation.reset_hooks import build_reset_hooks
 from harness.journal.index import EpisodeResult
 from harness.journal.names import is_run_folder
+from harness.journal.site_log import SiteInstance, SiteLog
 from harness.records import Task
 from harness.runner.capacity import LANE_MB, SPARE, WORKER_MB, MachineCapacity
 from harness.runner.forecast import EpisodeProfile, Forecast, Resources, average_profile, episode_profile, forecast
@@ -32,6 +35,8 @@ class WhatIf:
     """Site to how many there would be; the others are as the settings say."""
     lanes: Sequence[int] = LANES
     step_cpu_s: float
+    reset_s: float | None = None
+    """What a reset of a site would take; None = as recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +76,12 @@ class Estimator:
         self._what_if = what_if
         self._limits = what_if.limits
         self._shared = _shared(sites, self.tasks, what_if.instances)
-        self._outcomes = tuple(outcomes)
+        self._outcomes = {(one.task_id, one.trial): one for one in outcomes}
+        self._hooks = build_reset_hooks(sites)
+        recorded = SiteLog(folder).reset_times()
+        self._reset_s = {
+            site: recorded.get(site) if what_if.reset_s is None else what_if.reset_s for site in self._able
+        }
         self._jobs = [Job(task=task, trial=trial, reopen=True) for trial in range(trials) for task in self.tasks]
 
     @property
@@ -96,10 +106,24 @@ class Estimator:
                 forecast=forecast(self._schedule, self._course, means),
             )
 
+    @property
+    def reset_times(self) -> Mapping[str, float | None]:
+        """Seconds of a reset of each site that is reset during the sweep; None = not known, and taken for 0."""
+        return self._reset_s
+
+    @property
+    def _able(self) -> Iterator[str]:
+        return (site for site in (self._shared.instances if self._shared else ()) if self._hooks.covers(site))
+
     def _schedule(self) -> Scheduler:
         if self._shared is None:
             return Scheduler(self._jobs)
-        return Scheduler(self._jobs, LockPlanner(self._shared, self._outcomes, lambda *_: None))
+
+        async def reset(instances: tuple[SiteInstance, ...], _: Task) -> None:
+            await asyncio.sleep(sum(self._reset_s.get(one.site) or 0.0 for one in instances))
+
+        planner = LockPlanner(self._shared, self._outcomes.values(), lambda *job: self._outcomes.get(job))
+        return Scheduler(self._jobs, planner, dirty_sites(reset, self._hooks, self._shared))
 
     def _course(self, job: Job) -> EpisodeProfile:
         return self._courses.get(job.task.task_id, self._typical)

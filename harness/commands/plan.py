@@ -46,6 +46,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MS",
         help="processor time of one step on your pages (default: 130)",
     )
+    parser.add_argument(
+        "--reset-s",
+        type=float,
+        metavar="S",
+        help="time of one reset of a site (default: as recorded in the run folder)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -60,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.runner.capacity import machine_capacity
     from harness.runs.run import run_folder
 
-    for name in ("rpm", "tpm", "cores", "memory_gb", "step_cpu_ms"):
+    for name in ("rpm", "tpm", "cores", "memory_gb", "step_cpu_ms", "reset_s"):
         if (value := getattr(options, name)) is not None and not value > 0:
             raise ConfigError(f"--{name.replace('_', '-')} {value:g} is too small; give more than 0")
     if lanes := [count for count in options.lanes or () if count < 1]:
@@ -75,6 +81,7 @@ def run(options: argparse.Namespace) -> int:
         instances=dict(map(_instances, options.instances)),
         lanes=sorted(options.lanes or LANES),
         step_cpu_s=options.step_cpu_ms / 1000,
+        reset_s=options.reset_s,
     )
     console = Terminal(highlight=False)
     folder = run_folder(options.folder) if options.folder else Path(config.run.root, config.run.id)
@@ -104,6 +111,12 @@ def _tell(console: "Console", sweep: "Estimator", options: "list[Estimate]") -> 
     from harness.runs.format import duration, percent
 
     console.print(f"{len(sweep.tasks)} tasks, {sweep.known} of them with recorded step times", markup=False)
+    if sweep.reset_times:
+        known = {site: took for site, took in sweep.reset_times.items() if took is not None}
+        said = ", ".join(f"{site} {duration(took)}" for site, took in known.items()) or "none"
+        without = sorted(sweep.reset_times.keys() - known.keys())
+        left_out = f"; not recorded, and counted as 0: {', '.join(without)} (give --reset-s)" if without else ""
+        console.print(f"time of a reset: {said}{left_out}", markup=False)
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("workers", "lanes each", "expected", "requests/min", "processor", "bound by"):
         table.add_column(name, justify="left" if name == "bound by" else "right")

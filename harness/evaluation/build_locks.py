@@ -22,7 +22,7 @@ from harness.journal.log import read
 from harness.journal.site_log import SiteLog
 from harness.journal.store import RunFolder
 from harness.records import Task
-from harness.runner.dirty_sites import DirtySites, ResetWhen, SiteInstance
+from harness.runner.dirty_sites import DirtySites, ResetHook, ResetWhen, SiteInstance
 from harness.runner.pending import pending_jobs
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
@@ -80,12 +80,19 @@ def _upkeep(
     """The reset of sites; None if no site is reset. `log` is None when no job is pending."""
     for sentence in configured.missing() if log else ():
         raise ConfigError(sentence)
-    able = {site for site in shared.instances if configured.covers(site)} - set(shared.read_only)
-    when = ResetWhen.ASKED if shared.lenient else configured.settings.when
 
     async def reset(wanted: tuple[SiteInstance, ...], task: Task) -> None:
         await stopping.wait_for(configured.reset(wanted, task))
 
+    return dirty_sites(reset, configured, shared, log=log)
+
+
+def dirty_sites(
+    reset: ResetHook, configured: ResetHooks, shared: LockableSites, *, log: SiteLog | None = None
+) -> DirtySites | None:
+    """Which sites are reset by `reset`, and when, as configured; None = none is."""
+    able = {site for site in shared.instances if configured.covers(site)} - set(shared.read_only)
+    when = ResetWhen.ASKED if shared.lenient else configured.settings.when
     return DirtySites(reset, able, when=when, together=shared.together, log=log) if able else None
 
 

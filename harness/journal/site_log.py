@@ -6,11 +6,12 @@ credentials, so an instance is named by the hash of its address.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from harness.codec import CodecError, build, dumps, loads, plain
@@ -47,6 +48,8 @@ class _Line:
     instance: str
     left: SiteUse | None
     """None = unknown."""
+    took_s: float | None = None
+    """How long the reset took that put it to its seed, its part of a reset of several; None = it was none."""
 
 
 class SiteLog:
@@ -58,25 +61,39 @@ class SiteLog:
     def read(self) -> dict[str, SiteUse]:
         """The last known state of each instance, by its key."""
         found: dict[str, SiteUse | None] = {}
+        for state in self._lines():
+            if state is None:
+                found.clear()  # whatever it said, what was said before it may be out of date
+            else:
+                found[state.instance] = state.left
+        return {key: left for key, left in found.items() if left is not None}
+
+    def _lines(self) -> Iterator[_Line | None]:
+        """None for each that cannot be read."""
         data = b""
         with suppress(OSError):
             data = safe_files.read(self._path, most=safe_files.MAX_SIDE_FILE_BYTES)
         for line in data.split(b"\n")[:-1]:
             try:
-                state = build(_Line, loads(line))
+                yield build(_Line, loads(line))
             except CodecError:
-                found.clear()  # whatever it said, what was said before it may be out of date
-                continue
-            found[state.instance] = state.left
-        return {key: left for key, left in found.items() if left is not None}
+                yield None
 
-    def write(self, states: Mapping[SiteInstance, SiteUse | None]) -> None:
-        """Make states durable, all at once; None = unknown.
+    def reset_times(self) -> dict[str, float]:
+        """Mean seconds of a reset of each site, of those that are recorded."""
+        times: dict[str, list[float]] = {}
+        for state in self._lines():
+            if state is not None and state.took_s is not None:
+                times.setdefault(state.instance.partition("@")[0], []).append(state.took_s)
+        return {site: fmean(took) for site, took in times.items()}
+
+    def write(self, states: Mapping[SiteInstance, SiteUse | None], *, took_s: float | None = None) -> None:
+        """Make states durable, all at once; None = unknown. `took_s`: of the reset of each, when it was one.
 
         Raises:
             StorageError: The disk refuses.
         """
-        made = (_Line(instance=instance.key, left=left) for instance, left in states.items())
+        made = (_Line(instance=instance.key, left=left, took_s=took_s) for instance, left in states.items())
         lines = b"".join(dumps(plain(line)) + b"\n" for line in made)
         with translate_os_errors(self._path):
             fd = safe_files.open_regular(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

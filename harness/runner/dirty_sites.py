@@ -103,14 +103,14 @@ class DirtySites:
         """Their reset begins: their state is unknown until it ends."""
         self._set(dict.fromkeys(instances))
 
-    def mark_clean(self, instances: Iterable[SiteInstance]) -> None:
-        """They are in their initial state."""
-        self._set(dict.fromkeys(instances, SiteUse()))
+    def mark_clean(self, instances: Collection[SiteInstance], *, took_s: float) -> None:
+        """They are in their initial state, after a reset of so many seconds."""
+        self._set(dict.fromkeys(instances, SiteUse()), took_s=took_s / len(instances))
 
-    def _set(self, states: Mapping[SiteInstance, SiteUse | None]) -> None:
+    def _set(self, states: Mapping[SiteInstance, SiteUse | None], *, took_s: float | None = None) -> None:
         changed = {one: left for one, left in states.items() if left is None or self._left.get(one.key) != left}
         if changed and self._log is not None:
-            self._log.write(changed)
+            self._log.write(changed, took_s=took_s)
         for instance, left in changed.items():
             if left is None:
                 self._left.pop(instance.key, None)

@@ -1,8 +1,8 @@
 """Estimates the duration of a sweep: simulates recorded episodes in virtual time with the real scheduler and limiter.
 
 An episode is described by the model time before each step and the time of each step. Model time uses no processor; a
-step uses the processor for `step_cpu_s` of its time, which lanes must share. Infrastructure failures, site resets and
-retries are not simulated.
+step uses the processor for `step_cpu_s` of its time, which lanes must share. Resets take the time that
+they are said to take; infrastructure failures and retries are not simulated.
 Why: docs/decisions/running.md#harness-plan-simulates-instead-of-computing
 """
 

@@ -8,6 +8,7 @@ when a job leaves them, and where there are spare ones, before the next jobs wan
 
 import asyncio
 import logging
+import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -341,8 +342,9 @@ class Scheduler:
         async def reset() -> None:
             try:
                 upkeep.begins(instances)
+                begun = time.monotonic()
                 await upkeep.hook(instances, job.task)
-                upkeep.mark_clean(instances)
+                upkeep.mark_clean(instances, took_s=time.monotonic() - begun)
                 self._unfit -= {one.site for one in instances}
             except InfraError as error:
                 logger.warning("task %s: %s", job.task.task_id, error)

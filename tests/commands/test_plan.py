@@ -1,0 +1,69 @@
+"""`harness plan` and resets: what they cost a sweep, by what a run folder records of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.commands.estimator import Estimator, WhatIf
+from harness.config.site_settings import read_sites
+from harness.journal.site_log import SiteInstance, SiteLog, SiteUse
+from harness.records import Eval, Task
+from harness.runner.capacity import MachineCapacity
+from harness.settings.models import RateLimits
+from tests.reports.runs import Shape, fill
+
+SHOP = SiteInstance("shop", "http://shop.test")
+ENDLESS = MachineCapacity(cores=64, memory_mb=1_000_000)
+TASKS = [
+    Task(task_id=f"t{number}", sites=("shop",), intent="x", start_urls=(), eval=Eval(eval_types=()), mutates=True)
+    for number in range(8)
+]
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    folder = fill(tmp_path / "run", [Shape(steps=2)], screenshots=False)
+    log = SiteLog(folder)
+    for took_s in (40.0, 60.0):
+        log.write({SHOP: None})
+        log.write({SHOP: SiteUse()}, took_s=took_s)
+    return folder
+
+
+def estimator(folder: Path, *, instances: int = 1, reset_s: float | None = None, **shop: Any) -> Estimator:
+    sites = read_sites({"embedded": False, "shop": {"url": SHOP.url, "canonical": "http://shop.example", **shop}})
+    asked = WhatIf(limits=RateLimits(), instances={"shop": instances}, lanes=(1,), step_cpu_s=0.0, reset_s=reset_s)
+    return Estimator(TASKS, sites, folder, trials=1, what_if=asked)
+
+
+def wall_s(sweep: Estimator) -> float:
+    (only,) = sweep.options(ENDLESS)
+    return only.forecast.wall_s
+
+
+HOOK = {"reset_command": "reset-it {url}"}
+
+
+def test_a_reset_takes_the_time_that_is_recorded(recorded: Path) -> None:
+    sweep = estimator(recorded, **HOOK)
+    assert sweep.reset_times == {"shop": pytest.approx(50.0)}
+    assert wall_s(sweep) - wall_s(estimator(recorded)) == pytest.approx(8 * 50.0), "one before each task"
+    assert estimator(recorded).reset_times == {}, "nothing is reset without a hook"
+
+
+def test_a_time_that_is_given_counts_instead(recorded: Path) -> None:
+    slow, quick = (wall_s(estimator(recorded, reset_s=given, **HOOK)) for given in (10.0, 1.0))
+    assert slow - quick == pytest.approx(8 * 9.0)
+
+
+def test_with_a_spare_instance_only_the_first_reset_is_waited_for(recorded: Path) -> None:
+    free = wall_s(estimator(recorded))
+    task_s = free / 8
+    spared = wall_s(estimator(recorded, instances=2, reset_s=task_s / 4, **HOOK))
+    assert spared - free == pytest.approx(task_s / 4, rel=0.01)
+
+
+def test_a_time_that_nobody_recorded_is_not_known(tmp_path: Path) -> None:
+    folder = fill(tmp_path / "run", [Shape(steps=2)], screenshots=False)
+    assert estimator(folder, **HOOK).reset_times == {"shop": None}
