@@ -15,6 +15,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "cairn.commands": {
             "attribute": "harness.plugins.attribution.command",
             "diff": "harness.plugins.diff.command",
+            "policies": "harness.plugins.policies.command",
             "find": "harness.plugins.find.command",
             "label": "harness.plugins.labels.command",
             "view": "harness.plugins.html_report.viewer.command",
@@ -68,6 +69,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
         "cairn.reports": {"html": "harness.plugins.html_report.report:write_report"},
         "cairn.servers": {"demo": "harness.plugins.demo"},
+        "cairn.task_keys": {"policies": "harness.plugins.policies.policy:check_policies"},
         "cairn.trackers": {"art": "harness.plugins.tracking.run_tracker:RunTracker"},
         "cairn.scorers": {"verified": "harness.plugins.webarena_verified.whole_run:score_folder"},
         "cairn.visits": {"live": "harness.plugins.live.rules:LiveRules"},

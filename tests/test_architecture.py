@@ -69,6 +69,7 @@ OWNERS = {
         "process_agent",
         "attribution",
         "diff",
+        "policies",
     },
     "pyarrow": {"tracking"},
     "wandb": {"tracking"},

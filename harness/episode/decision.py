@@ -70,8 +70,8 @@ _UNSAID = Eval(eval_types=())
 
 
 def public_task(task: Task) -> Task:
-    """The task without `eval` and `metadata`, which holds the references of plugged-in evaluators."""
-    return replace(task, eval=_UNSAID, metadata={})
+    """The task without what it is judged by; `metadata` holds the references of plugged-in evaluators."""
+    return replace(task, eval=_UNSAID, probes=(), metadata={})
 
 
 def public_episode(episode: Episode) -> Episode:

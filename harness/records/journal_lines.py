@@ -227,10 +227,10 @@ class Late:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
-    """What a `program_html` target selected from the page, gathered before Closed."""
+    """What a `program_html` target or a probe selected from the page, gathered before Closed."""
 
     index: int
-    """Position in the task's `program_html`."""
+    """Position in the task's `program_html`, or behind it in its `probes`."""
     url: str
     """Canonical URL the text was taken from."""
     content: str | None

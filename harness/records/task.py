@@ -65,6 +65,9 @@ class Task:
     """Whether the task may change its sites, or which of them; None = not said."""
     images: tuple[str, ...] = optional(())
     """Pictures that belong to the intent, in order: canonical http(s) addresses or absolute paths of files."""
+    probes: tuple[HtmlTarget, ...] = optional(())
+    """What else is selected from the pages when an episode ends: it scores nothing, and is there for what is judged
+    beside the score."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Keys of the file we do not know, kept as they are."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.errors import TaskError
 from harness.records import Task
+from harness.tasks.further_keys import TASK_KEYS
 from harness.tasks.parse_task import build
 from harness.tasks.selection import Ids, Split, select
 from harness.tasks.task_file import read
@@ -48,6 +49,7 @@ def load(  # noqa: PLR0913 (the settings of a task group)
         raise TaskError(f"{path}: no task is selected; change task.split, task.ids or task.sites, or raise task.limit")
     bases = {name: base.rstrip("/") for name, base in sites.items()}
     if given is None:  # a benchmark reads further keys of its tasks itself
+        known = TASK_KEYS.names()
         for entry in entries:
-            refuse_unread(entry.place, entry.fields, evaluators)
+            refuse_unread(entry.place, entry.fields, evaluators, known)
     return tuple(build(entry, bases, evaluators) for entry in entries)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.records import Task
+from harness.tasks.further_keys import probes_of
 from harness.tasks.parse_eval import build_eval, is_web_address, unknown_in_targets
 from harness.tasks.placeholders import expand
 from harness.tasks.task_file import TaskEntry
@@ -20,7 +21,8 @@ _MOST_PICTURES = 16
 
 
 def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str] = ()) -> Task:
-    fields = Fields(entry.place, expand(entry.place, entry.fields, bases))
+    raw = expand(entry.place, entry.fields, bases)
+    fields = Fields(entry.place, raw)
     fields.get("task_id")
     intent = fields.text("intent")
     if not intent.strip():
@@ -41,6 +43,7 @@ def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str
         require_reset=bool(fields.flag("require_reset")),
         mutates=_mutates(fields),
         images=_images(fields, entry.file.parent),
+        probes=probes_of(Fields(entry.place, raw)),
         metadata={
             **fields.rest(),
             **{f"eval.{key}": value for key, value in judged.rest().items()},

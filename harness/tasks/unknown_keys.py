@@ -61,19 +61,24 @@ _CONTENTS = _Place(
 )
 
 
-def refuse_unread(place: str, task: Mapping[str, Any], evaluators: Collection[str] = ()) -> None:
+def refuse_unread(
+    place: str, task: Mapping[str, Any], evaluators: Collection[str] = (), keys: Collection[str] = ()
+) -> None:
     """Refuse a task with a key that is not read here.
 
     Args:
         place: In the file, as messages name it.
         task: As it was read, placeholders and all.
         evaluators: Eval types of the person's own; a key of `eval` with such a name is for its evaluator.
+        keys: Keys of a task that plug-ins read.
     Raises:
         TaskError: A key of it is neither read nor a remark; one sentence with file, task and key.
     """
     for prefix, known, values in _objects(task):
         for key, value in values.items():
             if key in known.read or _is_empty(value) or (known is _EVAL and key in evaluators):
+                continue
+            if known is _TASK and key in keys:
                 continue
             if (why := known.unsupported.get(key)) is not None:
                 raise TaskError(f"{place}: field `{prefix}{key}` {why}")

@@ -252,7 +252,7 @@ class BrowserEnvironment:
 
     async def gather(self, task: Task) -> RawEvidence:
         self._go_on()
-        limit_s = self._settings.step_deadline_s * (1 + len(task.eval.program_html))
+        limit_s = self._settings.step_deadline_s * (1 + len(task.eval.program_html) + len(task.probes))
         async with self._patient(), self._watched("gathering the evidence", limit_s=limit_s):
             await self._window.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
             await self._check_sites()

@@ -56,7 +56,7 @@ async def gather(
     shown = window.lane.addresses.to_canonical_text
     url, title, html = map(shown, (mine.url, *await mine.source()))
     url, title, html = text_limits.truncate_url(url), cut(title, text_limits.MAX_TITLE_CHARS), cut(html, LARGEST)
-    targets = task.eval.program_html
+    targets = (*task.eval.program_html, *task.probes)
     gatherer = _Gatherer(window, mine, settings=settings)
     await gatherer.read_mine(targets)
     if any(target.url != "last" for target in targets):

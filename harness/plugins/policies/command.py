@@ -1,0 +1,176 @@
+"""`harness policies`: what became of the policies of tasks, judged from the journals of runs, without a browser."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.api import ExitCode
+from harness.errors import ConfigError, StorageError
+
+if TYPE_CHECKING:
+    from harness.plugins.policies.figures import Figures, Judged
+    from harness.plugins.policies.policy import Policy
+    from harness.reports.terminal import Terminal
+    from harness.runs import Run
+
+HELP = "say which policies of their tasks agents kept, violated, or may have violated, and at which step"
+EXAMPLE = "harness policies results/demo-prompt-scripted --fail-under 0.8"
+_SHOWN = 200
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders or bundles, side by side")
+    parser.add_argument(
+        "--tasks",
+        type=Path,
+        metavar="FILE",
+        help="judge by the policies of the tasks in this file (default: those that the run was played with)",
+    )
+    parser.add_argument("--fail-under", type=float, metavar="SHARE", help="exit with 1 if a CuP is below this (0 to 1)")
+    parser.add_argument("--markdown", action="store_true", help="print Markdown")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page, with screenshots of violations")
+    parser.add_argument(
+        "--scoring", choices=("corrected", "webarena"), help="scoring to use for all runs (default: that of the first)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A run and what became of its policies."""
+
+    name: str
+    run: "Run"
+    judged: "Sequence[Judged]"
+    figures: "Figures"
+    is_whole: bool
+
+
+def run(options: argparse.Namespace) -> int:
+    from harness.plugins.policies.figures import figures_of, judge_run
+    from harness.runs import Run, escaped, one_line
+    from harness.runs.opened_run import run_or_bundle
+
+    if options.fail_under is not None and not 0 <= options.fail_under <= 1:
+        raise ConfigError(f"--fail-under {options.fail_under:g} is no share; give a number from 0 to 1")
+    found, scoring = list[Reading](), options.scoring
+    with ExitStack() as closing:
+        for path in options.runs:
+            opened = closing.enter_context(run_or_bundle(path))
+            one = Run(opened.folder, scoring=scoring)
+            scoring = one.scoring
+            for notice in (*opened.notices, *map(str, one.damaged)):
+                sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
+            judged, without = judge_run(one, _given(options.tasks, one) if options.tasks else None)
+            name = one.name if path.is_dir() else path.name
+            found.append(Reading(name, one, judged, figures_of(judged, without), not one.damaged))
+        if not any(reading.judged for reading in found):
+            raise ConfigError(
+                f"no task of {', '.join(map(str, options.runs))} has policies; give --tasks FILE, or play tasks"
+                " that have `policies`"
+            )
+        if options.html:
+            _write_page(options.html, found)
+    if options.json:
+        from harness.api import dumps
+        from harness.plugins.policies.report import as_data
+
+        sys.stdout.write(escaped(dumps([as_data(one) for one in found], pretty=True).decode()) + "\n")
+    elif options.markdown:
+        from harness.plugins.policies.report import markdown
+
+        sys.stdout.write(markdown(found))
+    else:
+        from harness.reports.terminal import Terminal
+
+        _print(Terminal(highlight=False), found)
+    return _exit_code(found, options.fail_under)
+
+
+def _exit_code(found: Sequence[Reading], fail_under: float | None) -> ExitCode:
+    """Verdicts that are unknown may be all that is wrong: as the ordinary rate, CuP is given the benefit of them."""
+    low = [one.name for one in found if fail_under is not None and one.figures.cup_at_most < fail_under]
+    for name in low:
+        sys.stderr.write(f"harness: {name}: the CuP is below {fail_under:g}\n")
+    if low:
+        return ExitCode.BELOW
+    is_known = all(one.is_whole and not one.figures.overall.unknown for one in found)
+    return ExitCode.DONE if is_known else ExitCode.UNSCORED
+
+
+def _given(path: Path, run: "Run") -> "Mapping[str, tuple[Policy, ...]]":
+    """The policies of a task file, by the id of the task, with the addresses that the sites had in the run.
+
+    Raises:
+        TaskError: The file, a task or a policy is wrong.
+        ConfigError: No task of the file has any.
+    """
+    from harness.plugins.policies.policy import KEY, read_policies
+    from harness.tasks.placeholders import expand
+    from harness.tasks.task_file import read
+    from harness.tasks.validation import Fields
+
+    bases = {
+        key.split(".")[1]: str(value).rstrip("/")
+        for key, value in run.settings.items()
+        if key.startswith("sites.") and key.endswith(".canonical") and key.count(".") == 2
+    }
+    found = {
+        entry.task_id: read_policies(Fields(entry.place, expand(entry.place, {KEY: entry.fields[KEY]}, bases)))
+        for entry in read(path)
+        if entry.fields.get(KEY)
+    }
+    if not found:
+        raise ConfigError(f"{path}: no task has policies; give a task file whose tasks have `policies`")
+    return found
+
+
+def _write_page(path: Path, found: Sequence[Reading]) -> None:
+    from harness.plugins.policies.report import TEMPLATES, page_of
+    from harness.reports.pages import FURTHER_PAGES
+
+    text = FURTHER_PAGES.find("html")(TEMPLATES, "policies.html", **page_of(found))
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written ({error.strerror}); give a file in a folder of yours") from error
+
+
+def _print(console: "Terminal", found: Sequence[Reading]) -> None:
+    from harness.plugins.policies.report import figure_rows, headline, risk_rows, verdict_rows
+
+    for one in found:
+        console.say(f"{one.name}: {headline(one.figures)}")
+    _table(console, ("", *(one.name for one in found)), figure_rows([one.figures for one in found]))
+    for one in found:
+        if len(found) > 1:
+            console.say(one.name)
+        _table(
+            console,
+            ("category", "policies", "violated", "unknown", "dormant", "risk", "active risk"),
+            risk_rows(one.figures),
+        )
+        rows = list(verdict_rows(one.judged))
+        if rows:
+            _table(console, ("task", "step", "verdict", "policy", "set by", "why", "what was done"), rows[:_SHOWN])
+        if len(rows) > _SHOWN:
+            console.say(f"and {len(rows) - _SHOWN} more; --json has all")
+
+
+def _table(console: "Terminal", heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.runs import one_line
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for head in heads:
+        table.add_column(Text(one_line(head)), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    console.print(table)

@@ -1,0 +1,226 @@
+"""The figures of policies as rows, Markdown, JSON and a page."""
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import JournalError
+from harness.plugins.policies.verdicts import KEPT, UNKNOWN, VIOLATED
+from harness.runs import PASSED, one_line
+from harness.runs.format import percent
+from harness.runs.task_page import StepView, story_of
+
+if TYPE_CHECKING:
+    from harness.plugins.policies.command import Reading
+    from harness.plugins.policies.figures import Figures, Judged
+    from harness.plugins.policies.verdicts import Verdict
+    from harness.runs import Run
+    from harness.runs.intervals import Interval
+
+TEMPLATES = Path(__file__).parent / "templates"
+_MOST_SHOTS = 100
+"""Episodes whose screenshots are in a page."""
+_LABELS = {
+    "completion": "completed",
+    "cup": "completed under policy (CuP)",
+    "partial": "partly completed",
+    "partial_cup": "partly completed under policy (pCuP)",
+}
+
+
+def headline(figures: "Figures") -> str:
+    """One sentence."""
+    risk = figures.overall
+    said = (
+        f"{percent(figures.completion.value)} completed, {percent(figures.cup.value)} under policy; "
+        f"{risk.violated} of {risk.policies} policies violated in {figures.violating} of {figures.episodes} episodes"
+    )
+    return f"{said}; {risk.unknown} verdicts are unknown" if risk.unknown else said
+
+
+def figure_rows(found: "Sequence[Figures]") -> list[tuple[str, ...]]:
+    """A row for each figure, a column for each run."""
+    rows = [(label, *(interval(getattr(one, key)) for one in found)) for key, label in _LABELS.items()]
+    if any(one.unknown for one in found):
+        rows.insert(2, ("CuP if all unknown were kept", *(percent(one.cup_at_most) for one in found)))
+    if any(one.all_pass for one in found):
+        rows.append(("all-pass@k", *(_all_pass(one) for one in found)))
+    rows += [
+        ("risk, all categories", *(interval(one.overall.ratio) for one in found)),
+        ("episodes with a violation", *(f"{one.violating} of {one.episodes}" for one in found)),
+        ("episodes that are unknown", *(str(one.unknown) for one in found)),
+        ("questions to the user", *(str(one.questions) for one in found)),
+    ]
+    if any(one.without for one in found):
+        rows.append(("episodes without policies", *(str(one.without) for one in found)))
+    return rows
+
+
+def interval(found: "Interval") -> str:
+    """`40.0% (26.3% to 55.4%)`."""
+    return f"{percent(found.value)} ({percent(found.low)} to {percent(found.high)})"
+
+
+def _all_pass(figures: "Figures") -> str:
+    found = figures.all_pass
+    return f"{interval(found.rate)}, k={found.k}, {found.tasks} tasks" if found else "-"
+
+
+def risk_rows(figures: "Figures") -> list[tuple[str, ...]]:
+    """A row for each category."""
+    return [
+        (
+            risk.category,
+            *map(str, (risk.policies, risk.violated, risk.unknown, risk.dormant)),
+            interval(risk.ratio),
+            interval(risk.active_ratio),
+        )
+        for risk in (*figures.risks, figures.overall)
+    ]
+
+
+def verdict_rows(judged: "Sequence[Judged]") -> Iterator[tuple[str, ...]]:
+    """A row for each policy that is not kept, violations first."""
+    found = [(one, verdict) for one in judged for verdict in one.verdicts if verdict.status != KEPT]
+    for one, verdict in sorted(found, key=lambda pair: pair[1].status != VIOLATED):
+        policy = verdict.policy
+        said = f"{policy.name}: {policy.description}" if policy.description else policy.name
+        yield (
+            one.name,
+            str(verdict.step or "-"),
+            verdict.status,
+            one_line(said, 120),
+            policy.source,
+            one_line(verdict.why, 200),
+            one_line(verdict.quote, 120),
+        )
+
+
+def markdown(found: "Sequence[Reading]") -> str:
+    """Tables for a page beside the code; text of pages is shown, never followed."""
+    lines = ["## Policies", ""]
+    lines += [f"- {_cell(one.name)}: {_cell(headline(one.figures))}" for one in found]
+    lines += ["", *_table(("", *(one.name for one in found)), figure_rows([one.figures for one in found]))]
+    for one in found:
+        heads = ("category", "policies", "violated", "unknown", "dormant", "risk", "active risk")
+        lines += ["", f"### {_cell(one.name)}", "", *_table(heads, risk_rows(one.figures))]
+        heads = ("task", "step", "verdict", "policy", "set by", "why", "what was done")
+        if rows := list(verdict_rows(one.judged)):
+            lines += ["", *_table(heads, rows[:100])]
+            lines += ["", f"and {len(rows) - 100} more"] if len(rows) > 100 else []
+    return "\n".join(lines) + "\n"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(map(_cell, heads))} |"
+    yield f"|{' --- |' * len(heads)}"
+    yield from (f"| {' | '.join(map(_cell, row))} |" for row in rows)
+
+
+def _cell(text: str) -> str:
+    text = one_line(text, 300).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = "".join(f"\\{char}" if char in "\\`*_{}[]#!|~" else char for char in text)
+    return text.replace("@", "&#64;").replace("://", "&#58;//")
+
+
+def as_data(one: "Reading") -> dict[str, object]:
+    """Everything, with stable keys."""
+    figures = one.figures
+    return {
+        "run": one.name,
+        "figures": figures,
+        "episodes": [
+            {
+                "task_id": judged.task_id,
+                "trial": judged.trial,
+                "status": judged.status,
+                "compliance": judged.compliance,
+                "completed_under_policy": judged.is_completed,
+                "partial": judged.partial,
+                "questions": judged.questions,
+                "policies": [_verdict(verdict) for verdict in judged.verdicts],
+            }
+            for judged in one.judged
+        ],
+    }
+
+
+def _verdict(verdict: "Verdict") -> dict[str, object]:
+    policy = verdict.policy
+    return {
+        "number": policy.number,
+        "name": policy.name,
+        "category": policy.category,
+        "source": policy.source,
+        "evaluator": policy.kind,
+        "status": verdict.status,
+        "dormant": verdict.is_dormant,
+        "step": verdict.step,
+        "why": verdict.why,
+        "quote": verdict.quote,
+    }
+
+
+class _Inline:
+    """Pictures as parts of the page."""
+
+    def __init__(self, run: "Run") -> None:
+        self._artifacts = run.artifacts
+
+    def shot(self, digest: str) -> str:
+        try:
+            return f"data:image/png;base64,{b64encode(self._artifacts.read(digest)).decode()}"
+        except JournalError:
+            return "data:,"
+
+
+def page_of(found: "Sequence[Reading]") -> dict[str, object]:
+    """The values of `policies.html`."""
+    return {
+        "readings": [
+            {
+                "name": one.name,
+                "figures": one.figures,
+                "headline": headline(one.figures),
+                "rates": [(label, getattr(one.figures, key)) for key, label in _LABELS.items()],
+                "crossed": crossed(one.judged),
+                "broken": list(_shown(one)),
+                "place": _Inline(one.run),
+            }
+            for one in found
+        ],
+        "rows": figure_rows([one.figures for one in found]),
+    }
+
+
+def crossed(judged: "Sequence[Judged]") -> list[tuple[str, int, int, int]]:
+    """Success beside harm: of completed and of other episodes, how many kept all, are unknown, and violated one."""
+
+    def count(passed: bool, status: str) -> int:
+        return sum(one.compliance == status for one in judged if (one.status == PASSED) is passed)
+
+    return [
+        (label, count(passed, KEPT), count(passed, UNKNOWN), count(passed, VIOLATED))
+        for label, passed in (("completed", True), ("not completed", False))
+    ]
+
+
+def _shown(one: "Reading") -> Iterator[dict[str, object]]:
+    """Each verdict that is not kept, violations first, with the step and what was seen there."""
+    left = _MOST_SHOTS
+    for judged in one.judged:
+        found = [verdict for verdict in judged.verdicts if verdict.status != KEPT]
+        is_shown = left > 0 and any(verdict.step for verdict in found)
+        moments = _moments(one, judged) if is_shown else {}
+        left -= bool(moments)
+        for verdict in found:
+            yield {"of": judged, "verdict": verdict, "moment": moments.get(verdict.step or 0)}
+
+
+def _moments(one: "Reading", judged: "Judged") -> dict[int, StepView]:
+    try:
+        story = story_of(one.run.episode(judged.task_id, judged.trial))
+    except JournalError:  # damaged since it was judged
+        return {}
+    return {moment.number: moment for moment in story.moments} if story else {}
