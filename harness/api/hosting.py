@@ -4,7 +4,7 @@ Everything else is as in `harness run`: settings, run folder, journals, executor
 scores. Who decides is an agent of the settings (`agent._target_`), which a command may bring.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +79,22 @@ class HostedRun(Protocol):
 
     def withdraw(self, task_id: str, trial: int) -> bool:
         """Forget an episode for which no lane was free yet; False = it is being played, or over."""
+        ...
+
+    async def fork(self, task_id: str, trial: int, step: int, trials: Sequence[int]) -> None:
+        """Write the journals of further trials that begin with the first steps of an episode; `play` goes on with them.
+
+        They are led to that step as after a crash: by replay or from a checkpoint, compared with what was recorded.
+
+        Args:
+            task_id: One of `tasks`.
+            trial: Of the episode, which may be going on; its newest attempt is forked.
+            step: The last one that they inherit; 0 = only the start page.
+            trials: Their numbers; none of them has a journal.
+        Raises:
+            ConfigError: The episode has no such step, or its agent cannot be brought back to one.
+            JournalError: Its journal is damaged.
+        """
         ...
 
     def stopping(self) -> bool:

@@ -253,6 +253,30 @@ def _write(  # noqa: PLR0913 (as `begin_fork`)
         f"changed settings: {settings}")  # fmt: skip
 
 
+def fork_trials(run: RunFolder, task: Task, trial: int, *, step: int, trials: Sequence[int]) -> None:
+    """Write the journals of further trials of a task that begin with steps of one trial of the same run.
+
+    Args:
+        run: Its folder, held by this process.
+        task: Whose trials they are.
+        trial: Whose steps they begin with; it may be going on.
+        step: The last one that they inherit.
+        trials: Their numbers; none of them has a journal.
+    Raises:
+        ConfigError: There is no such trial or step, or its agent cannot be brought back to one.
+        JournalError: Its journal is damaged.
+    """
+    path = run.journal_path(task.task_id, trial)
+    if not path.exists():
+        raise ConfigError(f"trial {trial} of task {task.task_id} has not begun")
+    inherited = inherit(path, step)
+    point = ForkPoint(run=run.path, task_id=task.task_id, trial=trial, step=step)
+    opened = _opened(inherited, task, point, same_model=True)
+    for number in trials:
+        into = run.journal_path(task.task_id, number)
+        write_inheritance(into, replace(opened, trial=number), inherited, source=run.path, redactor=run.redactor)
+
+
 def _opened(inherited: Inheritance, task: Task, point: ForkPoint, *, same_model: bool) -> Opened:
     parent = inherited.opened
     # The seed stays the parent's: a benchmark's pages depend on it, and are compared with the recorded ones.

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, check_plugins, load_tasks
 from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.executor_choice import run_with_executor
+from harness.evaluation.forks import fork_trials
 from harness.evaluation.models import check_keys
 from harness.evaluation.orchestrator import check_plans, describe_run, keep_quiet, take_over
 from harness.evaluation.preflight import check_before
@@ -165,6 +166,10 @@ class OpenRun:
     def withdraw(self, task_id: str, trial: int) -> bool:
         """See `HostedRun.withdraw`."""
         return self.jobs.withdraw(task_id, trial)
+
+    async def fork(self, task_id: str, trial: int, step: int, trials: Sequence[int]) -> None:
+        """See `HostedRun.fork`."""
+        await asyncio.to_thread(fork_trials, self.context.run, self.tasks[task_id], trial, step=step, trials=trials)
 
     def stopping(self) -> bool:
         """See `HostedRun.stopping`."""

@@ -24,7 +24,7 @@ from harness.plugins.environments.problem import (
     VALIDATION_ERROR,
     Problem,
 )
-from harness.plugins.environments.requests import read_reset, read_step
+from harness.plugins.environments.requests import read_fork, read_reset, read_step
 from harness.plugins.environments.rpc import NamedSessions, Tools
 from harness.plugins.environments.sessions import Environments, Session
 from harness.plugins.environments.sockets import SocketSession
@@ -71,6 +71,7 @@ class EnvironmentServer:
             Route("/reset", self.reset, methods=["POST"]),
             Route("/step", self.step, methods=["POST"]),
             Route("/state", self.state),
+            Route("/fork", self._answering(self.fork), methods=["POST"]),
             Route("/nemo/reset", self._answering(self._nemo.reset), methods=["POST"]),
             Route("/nemo/step", self._answering(self._nemo.step), methods=["POST"]),
             Route("/nemo/close", self._answering(self._nemo.close), methods=["POST"]),
@@ -123,7 +124,7 @@ class EnvironmentServer:
         answer = {"200": {"description": "OK"}, "422": {"description": "refused, with the reason"}}
         get = ("/health", "/schema", "/metadata", "/tasks", "/state")
         paths: dict[str, Any] = {path: {"get": {"responses": answer}} for path in get}
-        for path in ("/reset", "/step", "/mcp"):
+        for path in ("/reset", "/step", "/fork", "/mcp"):
             paths[path] = {"post": {"responses": answer}}
         about = {"title": "Cairn environment server", "version": PROTOCOL}
         return JSONResponse({"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": shapes}})
@@ -151,6 +152,13 @@ class EnvironmentServer:
             return result(await self._environments.step(session, wanted), browsergym=self._shape.browsergym)
 
         return await self._stateless(request, answer)
+
+    async def fork(self, request: Request) -> Response:
+        """Further episodes that begin at a step of one."""
+        wanted = read_fork(await _body(request))
+        found = await self._environments.fork(wanted)
+        episodes = [{"episode_id": one.episode_id, "task": one.task_id, "trial": one.trial} for one in found]
+        return JSONResponse({"episode_id": wanted.episode_id, "step": wanted.step, "episodes": episodes})
 
     async def mcp(self, request: Request) -> Response:
         """The actions as tools, over JSON-RPC."""

@@ -15,6 +15,8 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _MAX_TEXT = 100_000
 _MAX_SEED = 2**31 - 1
 _MAX_TRIAL = 999_999
+MAX_FORKS = 256
+"""Of one request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,17 @@ class Reset:
     episode_id: str | None = None
     """None = the server chooses one that cannot be guessed."""
     resume: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """Which step further episodes are to begin at."""
+
+    episode_id: str
+    step: int
+    """The last one that they have in common; 0 = only the start page."""
+    n: int = 1
+    """How many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +72,19 @@ def read_reset(data: object) -> Reset:
         episode_id=_id("episode_id", given.get("episode_id")),
         resume=_flag("resume", given.get("resume")),
     )
+
+
+def read_fork(data: object) -> Fork:
+    """Raises: Problem: It cannot be used."""
+    given = _members(data, "fork", ("episode_id", "step", "n"))
+    for name in ("episode_id", "step"):
+        if given.get(name) is None:
+            raise _wrong(f"fork: {name} is missing")
+    episode_id, step = _id("episode_id", given["episode_id"]), _whole("step", given["step"], _MAX_TRIAL)
+    n = _whole("n", given.get("n"), MAX_FORKS)
+    if n == 0:
+        raise _wrong(f"n must be a whole number from 1 to {MAX_FORKS}, not 0")
+    return Fork(episode_id=episode_id or "", step=step or 0, n=n or 1)
 
 
 def read_step(data: object, action_set: ActionSet) -> StepRequest:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
-from harness.api import EpisodeNews, HarnessError, HostedRun
+from harness.api import ConfigError, EpisodeNews, HarnessError, HostedRun
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import Entry, Ledger
 from harness.plugins.environments.problem import (
@@ -22,7 +22,7 @@ from harness.plugins.environments.problem import (
     VALIDATION_ERROR,
     Problem,
 )
-from harness.plugins.environments.requests import Reset, StepRequest
+from harness.plugins.environments.requests import Fork, Reset, StepRequest
 from harness.plugins.environments.slots import Slots
 from harness.plugins.environments.turn import Recorded, Turn, turn_of
 from harness.plugins.environments.wire import Order
@@ -144,6 +144,37 @@ class Environments:
             waiting, play.waiting = play.waiting, None
             waiting.decide(request.order)
             return await self._next(play)
+
+    async def fork(self, wanted: Fork) -> list[Entry]:
+        """Further episodes that begin at a step of one; a reset with `resume` opens each, on a connection of its own.
+
+        Raises:
+            Problem: There is no such episode or step.
+        """
+        if self._stopped is not None:
+            raise self._stopped
+        if (known := self._ledger.entries.get(wanted.episode_id)) is None:
+            raise _refused(f"there is no episode {wanted.episode_id!r}")
+        async with self._choosing:
+            used = self._used.setdefault(known.task_id, set())
+            trials: list[int] = []
+            for _ in range(wanted.n):
+                trials.append(await self._unused(known.task_id, used))
+                used.add(trials[-1])
+            try:
+                await self.run.fork(known.task_id, known.trial, wanted.step, trials)
+            except ConfigError as error:
+                used.difference_update(trials)
+                why = str(error).rpartition(": ")[2]  # without the path of a file
+                raise _refused(f"episode {known.episode_id} cannot be forked at step {wanted.step}: {why}") from error
+            # A journal without an entry is a trial that nobody asks for; an entry without one would begin at step 0.
+            entries = [
+                Entry(episode_id=uuid.uuid4().hex, task_id=known.task_id, trial=trial, seed=known.seed)
+                for trial in trials
+            ]
+            for entry in entries:
+                self._ledger.add(entry)
+        return entries
 
     def state(self, session: Session) -> dict[str, object]:
         """OpenEnv's state of the session's episode."""
@@ -285,7 +316,7 @@ class Environments:
             if begun:
                 recorded = Recorded(folder=self.run.folder, entry=entry)
                 play.known.update(await asyncio.to_thread(recorded.requests))
-                play.attempt = (await asyncio.to_thread(recorded.episode)).attempt
+                play.attempt = await asyncio.to_thread(recorded.own_attempt)
             if play.leaving:
                 raise Problem(SESSION_ERROR, f"the episode was given back: {play.leaving}")
             undone.pop_all()

@@ -68,9 +68,17 @@ class Recorded:
         episode = self.episode()
         return episode.is_finished and bool(episode.result.scores)
 
+    def own_attempt(self) -> int:
+        """Number of the attempt that its client has seen; 0 = none: all its steps are of a fork's parent."""
+        record = self.episode().record
+        is_new = record.inherited == len(record.steps) and record.pending is None and not record.resumed
+        return 0 if is_new and record.opened is not None and record.opened.fork is not None else record.attempt
+
     def requests(self) -> Mapping[str, tuple[str, int]]:
         """Request id to what was asked with it, and the step it became."""
-        memories = ((step.decided.memory, step.number) for step in self.episode().steps)
+        episode = self.episode()
+        own = (step for step in episode.steps if step.number > episode.record.inherited)
+        memories = ((step.decided.memory, step.number) for step in own)
         return {
             memory["request_id"]: (memory["action"], number)
             for memory, number in memories
