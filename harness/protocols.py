@@ -470,6 +470,8 @@ class Phase(StrEnum):
     idle = "idle"
     spending = "spending"
     """A model was asked while the lane does something else; only the usage is new."""
+    stalled = "stalled"
+    """No worker of a run that waits for jobs can be kept up now; `ProgressEvent.note` says why."""
     notice = "notice"
     """A sentence about the run as a whole, in `ProgressEvent.note`; the same one is shown once."""
 

@@ -42,6 +42,9 @@ class HostingRequest:
     """Variables for worker processes, for instance how the agent reaches the command."""
     tell: Callable[[EpisodeNews], None]
     """Is called in the event loop."""
+    stalled: Callable[[str], None] = lambda why: None
+    """Is called in the event loop, with a sentence, when none of the workers can be kept up now. They are started again
+    after a pause; what waits for a lane may be withdrawn."""
 
 
 class HostedRun(Protocol):

@@ -131,6 +131,8 @@ class _News:
         if event.task_id and event.phase in (Phase.ended, Phase.retrying):
             is_over = event.phase is Phase.ended
             self.request.tell(EpisodeNews(task_id=event.task_id, trial=event.trial, is_over=is_over, note=event.note))
+        elif event.phase is Phase.stalled:
+            self.request.stalled(event.note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -142,11 +142,12 @@ class Scene:
         self.lanes = lanes
         self.deaths = Counter[str]()
         self.told: list[ProgressEvent] = []
+        self.stopping = ShutdownSignal()
 
     def tell(self, news: ProgressEvent) -> None:
         self.told.append(news)
 
-    async def play(self, *task_ids: str, workers: int = 1) -> None:
+    async def play(self, *task_ids: str, workers: int = 1, is_open: bool = False) -> None:
         @asynccontextmanager
         async def launch(number: int) -> AsyncIterator[WorkerHandle]:
             life = Life(self, number)
@@ -162,11 +163,13 @@ class Scene:
             rate_limiter=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
             store=nobody,
             lanes=self.lanes,
-            schedule=Scheduler([Job(task=task(task_id)) for task_id in task_ids]),
+            schedule=Scheduler(
+                [Job(task=task(task_id)) for task_id in task_ids], is_open=is_open, stopping=self.stopping
+            ),
             journals=lambda task, trial: self.run.journal(task.task_id, trial),
             progress=self,
-            stopping=ShutdownSignal(),
-            timeouts=Timeouts(silence_s=60, step_s=60),
+            stopping=self.stopping,
+            timeouts=Timeouts(silence_s=60, step_s=60, pause_s=0.001),
             losses=WorkerLosses(PendingPolicy(scoring=Dialect.corrected), clock=lambda: 8.0),
         )
         async with asyncio.timeout(20):
@@ -234,6 +237,32 @@ async def test_workers_that_die_before_they_write_anything_are_broken_and_end_th
     (error,) = failed.value.exceptions
     assert isinstance(error, UsageError) and "ended 5 times before it began a task" in str(error)
     assert scene.deaths.total() == STARTS_WITHOUT_WORK
+
+
+async def test_a_run_that_is_served_goes_on_when_its_workers_are_killed_again_and_again(run: RunFolder) -> None:
+    def until_nine(task_id: str, episode: Episode | None) -> bool:
+        if episode is not None and episode.closed:
+            scene.stopping.ask()
+        return episode is None and scene.deaths.total() < 9
+
+    scene = Scene(run, until_nine)
+    await scene.play("0", is_open=True)
+    assert scene.deaths.total() == 9 and "corrected" in scene.episode("0").scores
+    said = [event.note for event in scene.told if event.phase is Phase.stalled]
+    assert len(said) == 9 - STARTS_WITHOUT_WORK + 1
+    assert said[0].startswith("worker 0 ended 5 times before it began a task") and "again in 0.001 s" in said[0]
+    assert "again in 0.016 s" in said[4], "each pause is twice as long"
+
+
+async def test_while_one_worker_is_up_nobody_is_told_that_none_is(run: RunFolder) -> None:
+    def one_of_two(task_id: str, episode: Episode | None) -> bool:
+        if task_id == "1":
+            scene.stopping.ask()
+        return task_id == "0" and episode is None and not scene.stopping()
+
+    scene = Scene(run, one_of_two)
+    await scene.play("0", "1", workers=2, is_open=True)
+    assert not [event for event in scene.told if event.phase is Phase.stalled]
 
 
 async def test_a_suspect_is_alone_only_until_it_has_got_further(run: RunFolder) -> None:

@@ -49,6 +49,7 @@ async def serve(wanted: Serving, hosting: Hosting, announce: Callable[[str], Non
                 episodes=wanted.environments,
                 environment={SOCKET: str(path)},
                 tell=lambda news: found[0].told(news),
+                stalled=lambda why: found[0].stalled(why),
             )
             async with hosting(request) as run:
                 with Ledger(run.folder) as ledger:

@@ -242,6 +242,13 @@ class Environments:
         if news.is_over and (play := self._plays.get((news.task_id, news.trial))) is not None:
             self._end(play)
 
+    def stalled(self, why: str) -> None:
+        """No worker can be kept up: who waits for one is told, instead of waiting for who knows how long."""
+        for play in tuple(self._plays.values()):
+            if play.waiting is None and not play.leaving and self.run.withdraw(*play.entry.place):
+                play.failure = Problem.infrastructure("WorkerLost", why, episode_id=play.entry.episode_id)
+                self._end(play)
+
     def stop(self) -> None:
         """The server is to end: every session is told, and nothing new begins."""
         why = "the server is shutting down; resume the episode when it is up again"

@@ -9,14 +9,14 @@ does, and the job is given up after `resume.max_attempts` (`worker_losses`).
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness import __version__
 from harness.api import WorkerHandle
 from harness.episode.recorder import JournalWriter
-from harness.errors import UsageError
+from harness.errors import ShutdownRequested, UsageError
 from harness.llm.permits import (
     AcquirePermit,
     EndPermit,
@@ -63,6 +63,7 @@ START_S = 60.0
 """Until a worker is first heard; on a busy machine its imports alone take longer than it may later be silent."""
 STARTS_WITHOUT_WORK = 5
 """A worker that dies so often before it takes a job is broken, not unlucky."""
+LONGEST_PAUSE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,9 @@ class Timeouts:
     """One step of an episode; waiting for the model is not counted."""
     task_s: float | None = None
     """One stay on a task."""
+    pause_s: float = 1.0
+    """Before the next start of a worker that keeps dying without a job, where the run goes on without it; each further
+    pause is twice as long, up to `LONGEST_PAUSE_S`."""
 
 
 @dataclass
@@ -84,6 +88,8 @@ class Counters:
     model_requests: int = 0
     browser_starts: int = 0
     newest: dict[int, tuple[int, int]] = field(default_factory=dict)
+    down: set[int] = field(default_factory=set)
+    """Workers that are not started for a while."""
 
     def take(self, worker: int, requests: int, starts: int) -> None:
         before = self.newest.get(worker, (0, 0))
@@ -128,14 +134,14 @@ async def run_supervised(supervision: SupervisorConfig, workers: int) -> Counter
     counts = Counters()
     async with asyncio.TaskGroup() as group:
         for number in range(workers):
-            group.create_task(Supervisor(supervision, number, counts).run())
+            group.create_task(Supervisor(supervision, number, counts, workers=workers).run())
     return counts
 
 
 class Supervisor:
     """Keeps one worker process going."""
 
-    def __init__(self, supervision: SupervisorConfig, number: int, counts: Counters) -> None:
+    def __init__(self, supervision: SupervisorConfig, number: int, counts: Counters, *, workers: int = 1) -> None:
         self._all = supervision
         self._number = number
         self._counts = counts
@@ -144,7 +150,10 @@ class Supervisor:
         self._spoke = False
         self._since: dict[int, tuple[Phase, float, float]] = {}
         self._company = GivenJobs(supervision.losses)
+        self._workers = workers
         self._settled = False
+        self._came_up = False
+        """Whether a life of it has ever asked for a job: it is no setting that keeps it from working."""
         self._done = False
         self._rate_limiter: RateLimiterServer | None = None
 
@@ -158,9 +167,23 @@ class Supervisor:
                 return
             fruitless = 0 if self._settled or any(begun) else fruitless + 1
             if fruitless >= STARTS_WITHOUT_WORK:
-                raise UsageError(
+                why = (
                     f"worker {self._number} ended {fruitless} times before it began a task; see run.log and worker.log"
                 )
+                if not (self._came_up and self._all.schedule.is_open):
+                    raise UsageError(why)
+                doublings = min(fruitless - STARTS_WITHOUT_WORK, 10)
+                await self._pause(why, min(LONGEST_PAUSE_S, self._all.timeouts.pause_s * 2**doublings))
+
+    async def _pause(self, why: str, seconds: float) -> None:
+        """Whoever serves a run must not end because of what keeps killing its workers: wait, and start it again."""
+        logger.warning("%s; it is started again in %g s", why, seconds)
+        self._counts.down.add(self._number)
+        if len(self._counts.down) == self._workers:
+            note = f"{why}; it is started again in {seconds:g} s"
+            self._all.progress.tell(ProgressEvent(lane=self._lanes[0], task_id="", phase=Phase.stalled, note=note))
+        with suppress(ShutdownRequested):
+            await self._all.stopping.sleep(seconds)
 
     def _holds(self) -> bool:
         return any(lane in self._all.schedule.held for lane in self._lanes)
@@ -246,6 +269,7 @@ class Supervisor:
         """What has to be waited for; None = it is only heard."""
         match message:
             case TakeJob(lane=lane):
+                self._came_up = True
                 return self._give(channel, lane)
             case OpenJournal() | AppendRecord() | CloseJournal() | PutArtifact() | ReadArtifact() | MeasureArtifact():
                 return self._answer(channel, store, message, data)
@@ -257,6 +281,7 @@ class Supervisor:
             case SettleJob(lane=lane, over=over, alone=alone):
                 self._company.leave(lane)
                 self._settled = True
+                self._counts.down.discard(self._number)
                 job = replace(self._all.schedule.held[lane], reopen=False, alone=alone)
                 await self._all.schedule.settle(lane, job, over=over)
             case Progressed(event=event):

@@ -4,9 +4,11 @@ import asyncio
 import signal
 from collections.abc import Callable
 
+import psutil
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from harness.runner.executors.supervisor import STARTS_WITHOUT_WORK
 from harness.runs import Run
 from tests.plugins.environments.conftest import Server, client
 from tests.waiting import until
@@ -62,6 +64,30 @@ async def test_what_is_lost_for_good_is_an_error_and_never_a_reward(serve: Calla
         again = await one.refused("step", {"action_str": "click [5]"})
         assert again["failure_class"] == lost["failure_class"], "it stays what it was"
     await until(lambda: server.health()["active_sessions"] == 0)
+
+
+async def test_a_server_outlives_workers_that_are_killed_while_nobody_plays(serve: Callable[..., Server]) -> None:
+    """More often in a row than would end a run: then a client that waits is told, and a later one plays."""
+    server = serve("task=demo", "environments=1", "workers=1")
+    for _ in range(STARTS_WITHOUT_WORK):
+        await until(server.workers)
+        for process in server.workers():
+            await until(lambda process=process: _is_up(process))
+            process.kill()
+            process.wait()
+    async with client(server) as one:
+        answer = await one.ask("reset", {"task": "0", "episode_id": "x"})
+        if answer["type"] == "error":
+            assert answer["data"]["failure_class"] == "WorkerLost" and answer["data"]["mask_sample"], answer
+            answer = await one.ask("reset", {"task": "0", "episode_id": "x", "resume": True})
+        assert answer["type"] == "observation", answer
+        assert (await one.step("stop []"))["done"]
+    await until(lambda: server.health()["active_sessions"] == 0)
+
+
+def _is_up(worker: psutil.Process) -> bool:
+    """Whether it asked for a job: its browser has been started."""
+    return any("headless" in one.name() or "chrom" in one.name() for one in worker.children(recursive=True))
 
 
 async def test_clients_that_are_gone_leave_no_slot_taken(serve: Callable[..., Server]) -> None:
