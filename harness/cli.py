@@ -120,11 +120,18 @@ def _compose(hidden: RedactedArguments, begun: float) -> int:
 
 
 def _say_sweep(runs: Sequence[tuple[Path, int]]) -> None:
+    from harness.reports.pages import SWEEPS
     from harness.reports.sweep_table import SweepRun, print_sweep
     from harness.reports.terminal import Terminal
+    from harness.runs import Run
 
+    console = Terminal()
     try:
-        print_sweep(Terminal(), [SweepRun(folder, ExitCode(code)) for folder, code in runs])
+        print_sweep(console, [SweepRun(folder, ExitCode(code)) for folder, code in runs])
+        played = [Run(folder) for folder, _ in runs if (folder / "run.json").is_file()]
+        for name in SWEEPS.names():
+            for line in SWEEPS.find(name)(played):
+                console.say(line)
     except HarnessError as error:  # each run has said its own results
         _refuse(f"the table of the sweep cannot be made: {error}")
 

@@ -9,6 +9,10 @@ COMPARISON_PAGES = Registry(group="cairn.comparisons", noun="harness compare")
 FURTHER_PAGES = Registry(group="cairn.further_pages", noun="HTML page")
 """What renders a page of another plug-in in the frame of the report. Called with the folder of its templates, the name
 of one (which extends `layout.html`), and values; gives the text of a file that loads nothing."""
+TASK_DIFFS = Registry(group="cairn.task_diffs", noun="diff of a task")
+"""Called with a file to write, and names with episodes of one task; the page shows them side by side."""
+SWEEPS = Registry(group="cairn.sweeps", noun="sweep")
+"""Called with the runs of a sweep (`-m`) that has ended; gives the lines that are printed below its table."""
 FINDINGS = Registry(group="cairn.findings", noun="finding")
 """What looks through the journals of a run that has ended, before it is summed up, and writes what it finds into its
 folder: a function of `harness.runs.Run`."""

@@ -94,7 +94,9 @@ def _one(options: argparse.Namespace, named: "Sequence[tuple[str, Episode]]") ->
     moves = [moves_of(episode) for _, episode in named]
     parting, notes = parting_of(moves), _notes(named)
     if options.html:
-        _write_page(options.html, named, moves, parting=parting, notes=notes)
+        from harness.plugins.diff.page import write_diff
+
+        write_diff(options.html, named, notes)
     if options.json:
         from harness.api import dumps
 
@@ -103,25 +105,6 @@ def _one(options: argparse.Namespace, named: "Sequence[tuple[str, Episode]]") ->
     else:
         _print(Terminal(highlight=False), named, moves, parting=parting, notes=notes)
     return ExitCode.DONE
-
-
-def _write_page(
-    path: Path,
-    named: "Sequence[tuple[str, Episode]]",
-    moves: "Sequence[Sequence[Move]]",
-    *,
-    parting: "Parting | None",
-    notes: Sequence[str],
-) -> None:
-    from harness.errors import StorageError
-    from harness.plugins.diff.page import TEMPLATES, page_of
-    from harness.reports.pages import FURTHER_PAGES
-
-    text = FURTHER_PAGES.find("html")(TEMPLATES, "diff.html", **page_of(named, moves, parting, notes))
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written ({error.strerror}); give a file in a folder of yours") from error
 
 
 def _notes(named: "Sequence[tuple[str, Episode]]") -> list[str]:

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import JournalError
-from harness.plugins.diff.alignment import Move, Parting, rows_of
+from harness.errors import JournalError, StorageError
+from harness.plugins.diff.alignment import Move, Parting, moves_of, parting_of, rows_of
+from harness.reports.pages import FURTHER_PAGES
 from harness.runs import Episode
 from harness.runs.task_page import StepView, TaskPageModel, story_of
 
@@ -67,6 +68,26 @@ def page_of(
         "rows": list(_rows([name for name, _ in named], stories, places, moves=moves, parting=parting)),
         "notes": notes,
     }
+
+
+def write_diff(path: Path, named: Sequence[tuple[str, Episode]], notes: Sequence[str] = ()) -> None:
+    """Write the page of one task.
+
+    Args:
+        path: The file.
+        named: Names and episodes, at most seven.
+        notes: What a reader has to know, a sentence each.
+
+    Raises:
+        JournalError: A journal is damaged.
+        StorageError: The file cannot be written.
+    """
+    moves = [moves_of(episode) for _, episode in named]
+    text = FURTHER_PAGES.find("html")(TEMPLATES, "diff.html", **page_of(named, moves, parting_of(moves), notes))
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written ({error.strerror}); give a file in a folder of yours") from error
 
 
 def _story(episode: Episode) -> TaskPageModel:

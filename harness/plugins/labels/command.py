@@ -159,17 +159,9 @@ def _agreement(one: "PairAgreement") -> tuple[str, ...]:
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Columns of text; the last one is not filled up."""
-    from harness.runs import one_line
+    from harness.runs.text_table import columns
 
-    cells = [heads, *([one_line(cell) for cell in row] for row in rows)]
-    if len(cells) > 1:
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        _write((_line(row, widths) for row in cells), as_json=False)
-
-
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    _write(columns(heads, rows), as_json=False)
 
 
 def _write(lines: "Iterable[object]", *, as_json: bool) -> None:

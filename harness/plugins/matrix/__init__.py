@@ -1,0 +1,1 @@
+"""Agents and models over benchmarks, with paired differences: `harness matrix`."""
