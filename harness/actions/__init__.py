@@ -5,6 +5,7 @@ Pure and without knowledge of browsers, models or pages.
 
 from harness.actions.action import Action
 from harness.actions.action_set import ActionSet, CairnActionSet, extract, resolve
+from harness.actions.ask_user import AskUser
 from harness.actions.browser_controls import BrowserControls
 from harness.actions.cdp import Cdp
 from harness.actions.form_fields import Check, Select, Upload
@@ -22,6 +23,7 @@ from harness.actions.viewport import Scroll, Wait
 __all__ = [
     "Action",
     "ActionSet",
+    "AskUser",
     "Box",
     "BrowserControls",
     "CairnActionSet",

@@ -113,6 +113,10 @@ class BrowserControls(Protocol):
         """Do what one line of Playwright code says, from a list of allowed calls; it is never evaluated."""
         ...
 
+    async def ask_user(self, question: str) -> None:
+        """Ask the user of the task; the answer is a notice of the next observation."""
+        ...
+
     async def evaluate(self, script: str) -> Any:
         """The value of a JavaScript expression in the current page, out of sight of the page's own scripts.
 

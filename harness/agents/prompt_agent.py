@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.actions import Action, ActionSet, InvalidAction, extract, resolve
 from harness.actions.truncate import cut
-from harness.agents import note, page
+from harness.agents import asking, note, page
 from harness.agents.kind import AgentContext
 from harness.agents.page_view import PageView
 from harness.agents.prompt import Prompt, read_prompt
@@ -39,7 +39,7 @@ class PromptAgent:
         reply = Reply()
         for _ in range(self.prompt.settings.parsing_retries + 1):
             reply = (await self.model.ask(messages)).after(reply)
-            action = self._read(reply)
+            action = self._read(reply, task)
             if not isinstance(action, InvalidAction):
                 break
         memory = self._memory(episode, reply)
@@ -50,6 +50,8 @@ class PromptAgent:
         *beginning, question = self._prompted(task, episode, view)
         if self.prompt.settings.memory:
             beginning[0] = replace(beginning[0], content=f"{beginning[0].content}\n{note.RULE}")
+        if task.user is not None:
+            beginning[0] = replace(beginning[0], content=f"{beginning[0].content}\n{asking.RULE}\n")
         first = (
             first_kept(
                 self._sizes(episode), most=self.prompt.settings.history, budget=self.prompt.settings.history_tokens
@@ -102,12 +104,12 @@ class PromptAgent:
             "previous_actions": page.previous_actions(episode.steps, self.action_set, splitter) or "None",
         }
 
-    def _read(self, reply: Reply) -> Action:
+    def _read(self, reply: Reply, task: Task) -> Action:
         if reply.unfinished:
             return InvalidAction(why=reply.why_unfinished)
         try:
             said = note.split(reply.text)[0] if self.prompt.settings.memory else reply.text
-            return self.action_set.parse(extract(said, self.prompt.settings.splitter))
+            return asking.parse(self.action_set, extract(said, self.prompt.settings.splitter), task)
         except ActionSyntaxError as exc:
             return InvalidAction(why=str(exc))
 

@@ -24,7 +24,7 @@ from harness.actions import (
     resolve,
 )
 from harness.actions.tool_schema import description_of, parameters_of
-from harness.agents import note
+from harness.agents import asking, note
 from harness.agents.calls import MOST_CALLS, acting, memory_of, next_call, read_call, turns
 from harness.agents.conversation import Conversation
 from harness.agents.kind import AgentContext
@@ -134,7 +134,7 @@ class ToolsAgent:
     async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
         """The next call of the last reply, if it still can be made; else the model is asked."""
         if (waiting := next_call(episode)) is not None:
-            action, begun = self._called(waiting), turns(episode)[-1].start
+            action, begun = self._called(waiting, task), turns(episode)[-1].start
             before = replace(episode, steps=episode.steps[:begun], pending=None).last
             if before is not None and self.box.still_fits(action, before.observation, view):
                 return Decision(action=resolve(action, view.nodes), memory={"of": begun + 1})
@@ -143,9 +143,10 @@ class ToolsAgent:
     async def _ask(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
         messages = await self.box.show(self.conversation.messages(task, episode, view.observation), episode, view)
         reply = Reply()
+        tools = asking.with_question(self.box.tools, task)
         for _ in range(self.conversation.settings.parsing_retries + 1):
-            reply = (await self.model.ask(messages, self.box.tools)).after(reply)
-            action = self._read(reply, episode)
+            reply = (await self.model.ask(messages, tools)).after(reply)
+            action = self._read(reply, episode, task)
             if not isinstance(action, InvalidAction):
                 break
         kept = replace(reply, tool_calls=()) if reply.unfinished else reply
@@ -160,23 +161,25 @@ class ToolsAgent:
         past = turns(episode)
         return written if written is not None else (past[-1].note if past else None) or ""
 
-    def _read(self, reply: Reply, episode: Episode) -> Action:
+    def _read(self, reply: Reply, episode: Episode, task: Task) -> Action:
         if reply.unfinished:
             return InvalidAction(why=reply.why_unfinished)
         if reply.tool_calls:
             calls = reply.tool_calls[:MOST_CALLS]
-            return self._called(calls[acting(calls, keeps_note=self.conversation.settings.memory)[0]])
-        return self._from_text(reply.text, episode)
+            return self._called(calls[acting(calls, keeps_note=self.conversation.settings.memory)[0]], task)
+        return self._from_text(reply.text, episode, task)
 
-    def _called(self, call: ToolCall) -> Action:
+    def _called(self, call: ToolCall, task: Task) -> Action:
         """The checks of a call are in the decision's memory, whatever becomes of it."""
-        return Stop(answer="") if call.safety_checks and self.stops_at_checks else self.box.read(call)
+        if call.safety_checks and self.stops_at_checks:
+            return Stop(answer="")
+        return asking.asked(call, task) or self.box.read(call)
 
-    def _from_text(self, text: str, episode: Episode) -> Action:
+    def _from_text(self, text: str, episode: Episode, task: Task) -> Action:
         """A model that calls nothing: an action in its text counts, and a text that it insists on is its answer."""
         if _SPLITTER in text:
             try:
-                return self.action_set.parse(extract(text, _SPLITTER))
+                return asking.parse(self.action_set, extract(text, _SPLITTER), task)
             except ActionSyntaxError:
                 pass
         last = episode.steps[-1].decided.action if episode.steps else None

@@ -14,6 +14,7 @@ Records and actions are re-exported here, so that a plug-in imports `harness.api
 from harness.actions import (
     Action,
     ActionSet,
+    AskUser,
     BrowserControls,
     CairnActionSet,
     Click,
@@ -72,6 +73,7 @@ from harness.records import (
     Observation,
     Refused,
     Reply,
+    ScriptedUser,
     Step,
     Task,
     Tokens,
@@ -80,6 +82,7 @@ from harness.records import (
     TrajectoryStep,
     Unknown,
     Usage,
+    UserAnswer,
 )
 from harness.settings.models import ChatSettings
 
@@ -93,6 +96,7 @@ __all__ = [
     "Agent",
     "Answer",
     "Artifacts",
+    "AskUser",
     "Benchmark",
     "BenchmarkPage",
     "BrowserControls",
@@ -145,6 +149,7 @@ __all__ = [
     "RequestRefused",
     "RetryableError",
     "Reward",
+    "ScriptedUser",
     "Scroll",
     "Sink",
     "SiteAnswer",
@@ -160,6 +165,7 @@ __all__ = [
     "Type",
     "Unknown",
     "Usage",
+    "UserAnswer",
     "WorkerHandle",
     "description_of",
     "digest",

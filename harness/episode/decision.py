@@ -14,7 +14,7 @@ from harness.api import MAX_MEMORY_BYTES, Agent, Decision, Message, ObservationR
 from harness.codec import CodecError, build, dumps, loads
 from harness.errors import PluginFailed
 from harness.protocols import AgentSession, Environment, SessionAgent, SessionJournal
-from harness.records import Episode, Eval, LiveObservation, Task
+from harness.records import Episode, Eval, LiveObservation, ScriptedUser, Task
 
 
 def checked_decision(given: object) -> Decision:
@@ -71,7 +71,8 @@ _UNSAID = Eval(eval_types=())
 
 def public_task(task: Task) -> Task:
     """The task without what it is judged by; `metadata` holds the references of plugged-in evaluators."""
-    return replace(task, eval=_UNSAID, probes=(), metadata={})
+    user = None if task.user is None else ScriptedUser()
+    return replace(task, eval=_UNSAID, user=user, probes=(), metadata={})
 
 
 def public_episode(episode: Episode) -> Episode:

@@ -48,7 +48,7 @@ from harness.records.process_lines import (
     PolicyViolation,
 )
 from harness.records.reopening import ReopenedPage, reopened_pages
-from harness.records.task import Eval, HtmlTarget, Reference, Task, benchmark_of
+from harness.records.task import Eval, HtmlTarget, Reference, ScriptedUser, Task, UserAnswer, benchmark_of
 from harness.records.tokens import Tokens
 from harness.records.trajectory_step import TrajectoryStep
 from harness.records.usage import Usage
@@ -100,6 +100,7 @@ __all__ = [
     "Reply",
     "Resumed",
     "Scored",
+    "ScriptedUser",
     "SeenElement",
     "Selected",
     "SideEffect",
@@ -114,6 +115,7 @@ __all__ = [
     "TrajectoryStep",
     "Unknown",
     "Usage",
+    "UserAnswer",
     "Verdict",
     "benchmark_of",
     "reopened_pages",

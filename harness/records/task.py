@@ -34,6 +34,35 @@ class Eval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UserAnswer:
+    """One thing that the user of a task says when asked."""
+
+    says: str
+    """Word for word."""
+    about: tuple[str, ...] = ()
+    """Given to a question that holds one of these, whatever their case; () = to any question."""
+    consents: bool | None = None
+    """True = it is a yes, False = a no, None = a fact."""
+
+
+NOTHING_TO_SAY = UserAnswer(says="I have nothing to say to that.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptedUser:
+    """Whom an agent may ask in a task. What is said depends on the question alone, so a replay hears the same."""
+
+    answers: tuple[UserAnswer, ...] = ()
+    """The first that fits is given; empty in what an agent is given."""
+
+    def answer_to(self, question: str) -> UserAnswer:
+        """What the user says to a question."""
+        asked = question.casefold()
+        fitting = (one for one in self.answers if not one.about or any(word.casefold() in asked for word in one.about))
+        return next(fitting, NOTHING_TO_SAY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """One task in WebArena's schema, placeholders expanded to canonical URLs."""
 
@@ -65,6 +94,8 @@ class Task:
     """Whether the task may change its sites, or which of them; None = not said."""
     images: tuple[str, ...] = optional(())
     """Pictures that belong to the intent, in order: canonical http(s) addresses or absolute paths of files."""
+    user: ScriptedUser | None = optional(None)  # noqa: RUF009 (a field)
+    """Whom the agent may ask; None = nobody."""
     probes: tuple[HtmlTarget, ...] = optional(())
     """What else is selected from the pages when an episode ends: it scores nothing, and is there for what is judged
     beside the score."""

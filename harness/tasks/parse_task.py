@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.records import Task
+from harness.records import ScriptedUser, Task, UserAnswer
 from harness.tasks.further_keys import probes_of
 from harness.tasks.parse_eval import build_eval, is_web_address, unknown_in_targets
 from harness.tasks.placeholders import expand
@@ -18,6 +18,7 @@ from harness.tasks.validation import Fields
 _SEVERAL_PAGES = " |AND| "
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif")
 _MOST_PICTURES = 16
+_LONGEST_ANSWER = 400
 
 
 def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str] = ()) -> Task:
@@ -43,6 +44,7 @@ def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str
         require_reset=bool(fields.flag("require_reset")),
         mutates=_mutates(fields),
         images=_images(fields, entry.file.parent),
+        user=_user(fields),
         probes=probes_of(Fields(entry.place, raw)),
         metadata={
             **fields.rest(),
@@ -50,6 +52,29 @@ def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str
             **unknown_in_targets(judged),
         },
     )
+
+
+def _user(fields: Fields) -> ScriptedUser | None:
+    """`ask_user`: what the user says, a list of answers."""
+    if not fields.has("ask_user"):
+        fields.get("ask_user")
+        return None
+    return ScriptedUser(answers=tuple(_answer(one) for one in fields.inners("ask_user")))
+
+
+def _answer(fields: Fields) -> UserAnswer:
+    says = fields.text("says").strip()
+    if not 0 < len(says) <= _LONGEST_ANSWER:
+        raise fields.wrong("says", f"has {len(says)} characters; give 1 to {_LONGEST_ANSWER}")
+    answer = UserAnswer(
+        says=says,
+        about=fields.texts("about") if fields.has("about") else (),
+        consents=fields.flag("consents"),
+    )
+    fields.get("about")
+    if unknown := sorted(fields.rest()):
+        raise fields.wrong(unknown[0], "is unknown; an answer has says, about and consents")
+    return answer
 
 
 def _start_urls(fields: Fields) -> tuple[str, ...]:

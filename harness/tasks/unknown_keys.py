@@ -29,7 +29,7 @@ class _Place:
 _TASK = _Place(
     read=frozenset(
         "task_id sites intent start_url eval require_login storage_state geolocation intent_template intent_template_id"
-        " instantiation_dict require_reset mutates image metadata".split()
+        " instantiation_dict require_reset mutates image ask_user metadata".split()
     ),
     remarks=re.compile(
         rf"{_NOTES}|(.*_)?(difficulty|note|notes|comment|comments|id|ids)|description|tags?|labels?|"

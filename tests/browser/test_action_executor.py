@@ -12,6 +12,7 @@ from playwright.async_api import Page
 
 from harness.actions import (
     Action,
+    AskUser,
     Click,
     Code,
     GoBack,
@@ -29,7 +30,7 @@ from harness.actions import (
 from harness.actions.browser_controls import BrowserControls
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import ObservationDialect
-from harness.records import Done, Refused, Unknown
+from harness.records import Done, Refused, ScriptedUser, Unknown, UserAnswer
 from harness.settings.observation import ObservationSettings
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, html, visiting
 
@@ -497,3 +498,17 @@ async def test_an_address_in_typed_text_is_the_deployments_under_webarenas_diale
     real = f"http://t0.shop.localhost:{web.port}/a"
     (asked,) = [parse_qs(asked.query)["link"] for asked in web.asked if asked.path == "/sent"]
     assert asked == [real if dialect == "webarena" else "http://shop.localhost/a"]
+
+
+async def test_the_user_of_a_task_answers_with_a_notice(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<p>Hello</p>")
+    user = ScriptedUser(answers=(UserAnswer(says="No, keep it.", about=("delete",), consents=False),))
+    async with visiting(chromium, web, user=user) as visit:
+        await visit.act(AskUser(question="May I delete it?"))
+        assert visit.outcome == Done()
+        assert "the user answers: No, keep it." in visit.notices
+        await visit.act(Scroll(direction="down"))
+        assert "the user answers" not in visit.notices
+    async with visiting(chromium, web) as visit:
+        await visit.act(AskUser(question="May I delete it?"))
+        assert why(visit.outcome) == "this task has no user to ask"

@@ -26,6 +26,7 @@ from harness.browser.rendering.observer import RenderedPage
 from harness.browser.tabs.tabs import Tabs
 from harness.choices import ObservationDialect
 from harness.errors import ActionFailed
+from harness.records import ScriptedUser
 
 _TYPED = 200
 """Characters that are typed key by key; what is longer is inserted at once, as a paste would."""
@@ -71,6 +72,8 @@ class ActionExecutor:
         self._as_webarena = pages.observation.dialect is ObservationDialect.webarena
         self._appends = pages.appends or not self._as_webarena
         self._body: RenderedPage | None = None
+        self.user: ScriptedUser | None = None
+        """Whom the task has to be asked."""
 
     async def perform(
         self, action: Action, body: RenderedPage | None, *, unblock: Callable[[], Awaitable[None]]
@@ -164,6 +167,11 @@ class ActionExecutor:
             raise ActionFailed(f"there is no {'earlier' if by < 0 else 'later'} page in this tab")
         tab.expect_move(entries[index]["url"])
         await tab.cdp.send("Page.navigateToHistoryEntry", {"entryId": entries[index]["id"]})
+
+    async def ask_user(self, question: str) -> None:
+        if self.user is None:
+            raise ActionFailed("this task has no user to ask")
+        self._tabs.notice(f"the user answers: {self.user.answer_to(question).says}")
 
     async def open_tab(self) -> None:
         await self._tabs.open()

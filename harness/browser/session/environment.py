@@ -322,6 +322,7 @@ class BrowserEnvironment:
             self._open = await BrowserSession.open(
                 self._browser, self._lane, pages=self._deps.pages, state=state, watch=self._watch
             )
+        self._open.actor.user = task.user
         if self._effects is not None:
             self._effects.listen(self._open.traffic, self._open.tabs)
         tell = partial(self._deps.tell, self._lane.number)

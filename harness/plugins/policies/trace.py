@@ -87,7 +87,7 @@ def trace_of(episode: Episode) -> Trace:
         JournalError: The journal is damaged.
     """
     record = episode.record
-    closed = record.closed
+    closed, user = record.closed, record.opened.task.user if record.opened else None
     arrival = record.arrival.observation if record.arrival else None
     seen = [step.page for step in episode.steps if step.page is not None]
     last = seen[-1] if seen else arrival
@@ -98,6 +98,7 @@ def trace_of(episode: Episode) -> Trace:
         end_text=last.text.lower() if last else None,
         is_over=closed is not None,
         selected=_selected(episode, closed.evidence) if closed else {},
+        refusal=lambda question: user is not None and user.answer_to(question).consents is False,
     )
 
 

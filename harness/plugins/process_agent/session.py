@@ -10,7 +10,7 @@ import socket
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from secrets import token_urlsafe
@@ -18,7 +18,7 @@ from shutil import copyfile, rmtree
 from typing import Any
 
 from harness.agents.tools_agent import ToolBox
-from harness.api import Decision, Episode, LiveObservation, Reply, Stop, Task, dumps, resolve
+from harness.api import AskUser, Decision, Episode, LiveObservation, Reply, Stop, Task, dumps, resolve
 from harness.errors import ConfigError, InfraError, PluginFailed, ShutdownRequested
 from harness.llm.passthrough import Passthrough
 from harness.plugins.process_agent import mcp_stdio
@@ -198,6 +198,11 @@ class ProcessSession:
                     started.watching.cancel()
                 rmtree(started.folder, ignore_errors=True)
 
+    def _box(self, task: Task) -> ToolBox:
+        """The actions of the agent; a task with a user has a question more."""
+        box = self._agent.box
+        return box if task.user is None else replace(box, actions=(*box.actions, AskUser))
+
     async def _start(self, task: Task, episode: Episode, view: LiveObservation) -> "_Started":
         if isinstance(self._env, GuardedEnvironment):
             self._env.guard.report = partial(self._violations.found, Guarded.BROWSER)
@@ -213,7 +218,7 @@ class ProcessSession:
             canonical=str if shared is None else shared.canonical,
             violations=self._violations,
         )
-        model, browser = ModelBoundary(deps, self._agent.passthrough), BrowserBoundary(deps, self._agent.box)
+        model, browser = ModelBoundary(deps, self._agent.passthrough), BrowserBoundary(deps, self._box(task))
         first = await browser.begin(episode, view)
         folder = Path(tempfile.mkdtemp(prefix="cairn-agent-"))
         self._open.callback(rmtree, folder, ignore_errors=True)

@@ -20,6 +20,7 @@ from harness.llm.permits import Unlimited
 from harness.loopback_server import serving
 from harness.plugins.process_agent.process_plan import ProcessPlan
 from harness.plugins.process_agent.session import ProcessAgent
+from harness.records import Task
 from harness.settings.models import EndpointSettings
 from harness.settings.process_agent import ProcessSettings
 from harness.testing import MemoryJournal, play
@@ -128,11 +129,13 @@ async def agent_of(
             await passthrough.close()
 
 
-async def spoken(tmp_path: Path, script: str, **settings: Any) -> tuple[list[Any], MemoryJournal]:
+async def spoken(
+    tmp_path: Path, script: str, task: Task | None = None, **settings: Any
+) -> tuple[list[Any], MemoryJournal]:
     """What the script has printed, one JSON value a line, and the journal."""
     journal = MemoryJournal()
     async with agent_of(script, tmp_path, **settings) as agent:
-        await play(agent, "[1] link 'one'", "[1] link 'two'", journal=journal)
+        await play(agent, "[1] link 'one'", "[1] link 'two'", task=task, journal=journal)
     written = journal.episode.exited[0].stdout
     assert written is not None
     return [json.loads(line) for line in journal.artifacts.read(written).splitlines()], journal

@@ -1,11 +1,14 @@
 """The MCP server of an episode, message by message; `make test-agents` has the official client speak to it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.actions import Goto, InvalidAction
+from harness.actions import AskUser, Goto, InvalidAction
+from harness.records import ScriptedUser
+from harness.testing import a_task
 from tests.plugins.process_agent.processes import HEAD, spoken
 
 pytestmark = pytest.mark.integration
@@ -58,6 +61,22 @@ async def test_tools_are_the_actions_and_a_call_is_a_step(tmp_path: Path) -> Non
     assert said[3]["result"]["isError"] and said[4]["error"]["code"] == -32602
     actions = [type(step.decided.action) for step in journal.episode.steps]
     assert actions == [Goto, InvalidAction]
+
+
+async def test_the_user_of_a_task_is_a_tool_more(tmp_path: Path) -> None:
+    script = (
+        SPEAK + "print(speak('tools/list')[2])\n"
+        "print(speak('tools/call', {'name': 'ask_user', 'arguments': {'question': 'May I?'}})[2])\n"
+        "speak('tools/call', {'name': 'stop', 'arguments': {'answer': 'x'}})"
+    )
+    (tmp_path / "with").mkdir()
+    (tmp_path / "without").mkdir()
+    said, journal = await spoken(tmp_path / "with", script, replace(a_task(), user=ScriptedUser()))
+    plain, other = await spoken(tmp_path / "without", script)
+    tools, fewer = ([one["name"] for one in answer["result"]["tools"]] for answer in (said[0], plain[0]))
+    assert tools == [*fewer, "ask_user"]
+    assert journal.episode.steps[0].decided.action == AskUser(question="May I?")
+    assert isinstance(other.episode.steps[0].decided.action, InvalidAction)
 
 
 async def test_a_call_is_answered_as_a_stream_where_the_client_takes_one(tmp_path: Path) -> None:
