@@ -27,6 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0 = a free one)")
     parser.add_argument("--no-token", action="store_true", help="let everybody who reaches --host play")
+    parser.add_argument("--until-stdin-ends", action="store_true", help="end with the program that starts it")
     parser.add_argument("--typed", action="store_true", help="/schema has one schema for each action, not a text")
     parser.add_argument("--queue", type=float, default=10.0, metavar="S", help="a reset waits S for a free environment")
     parser.add_argument("--lease", type=float, default=600.0, metavar="S", help="an idle session ends after S")
@@ -53,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
         environments=_number(own.get("environments", "4")),
         host=options.host,
         port=options.port,
+        watches_stdin=options.until_stdin_ends,
         token=_token(options.host, no_token=options.no_token),
         typed=options.typed,
         browsergym=_observation(own.get("obs", "openenv")) == "browsergym",

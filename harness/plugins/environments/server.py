@@ -1,12 +1,17 @@
 """`harness serve`, from the first lane to the last answer."""
 
+import asyncio
+import os
 import socket
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from harness import __version__
-from harness.api import ConfigError, Hosting, HostingRequest
+from harness.api import ConfigError, HostedRun, Hosting, HostingRequest
 from harness.api.http_server import Clients, WebSockets, serving
 from harness.plugins.environments.app import MAX_BODY, EnvironmentServer, Shape
 from harness.plugins.environments.hub import Hub
@@ -28,6 +33,8 @@ class Serving:
     host: str
     port: int
     token: str | None
+    watches_stdin: bool
+    """Whether the end of standard input is the end: it comes, however the program ends that holds it."""
     typed: bool
     browsergym: bool
     patience: Patience
@@ -62,9 +69,32 @@ async def serve(wanted: Serving, hosting: Hosting, announce: Callable[[str], Non
                     async with serving(app, listener=listener, clients=clients, sockets=sockets) as port:
                         announce(f"http://{wanted.host}:{port}")
                         try:
-                            await run.stopped()
+                            await _ended(run, watches_stdin=wanted.watches_stdin)
                         finally:
                             served.stop()
+
+
+async def _ended(run: HostedRun, *, watches_stdin: bool) -> None:
+    """Wait for the end. Raises: HarnessError: The run cannot go on."""
+    waiting: list[asyncio.Future[None]] = [asyncio.ensure_future(run.stopped())]
+    if watches_stdin:
+        ends: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting.append(ends)
+        at_end = partial(asyncio.get_running_loop().call_soon_threadsafe, ends.cancel)
+        threading.Thread(target=_read_to_the_end, args=(at_end,), daemon=True).start()
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    if waiting[0].done():
+        await waiting[0]
+    else:
+        waiting[0].cancel()
+
+
+def _read_to_the_end(then: Callable[[], object]) -> None:
+    """Read standard input; by descriptor, since the lock of a buffered reader would hold up our exit."""
+    while os.read(0, 4096):
+        pass
+    with suppress(RuntimeError):  # the loop has ended meanwhile
+        then()
 
 
 def _listener(host: str, port: int) -> socket.socket:

@@ -1,18 +1,22 @@
 """Other people's programs play on the server: what they ship themselves is what drives it."""
 
 import json
+import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from harness.plugins.environments.clients.connection import URL, Connection, EnvironmentFailed
+from tests.e2e.conftest import environment
 from tests.plugins.environments.conftest import Server, client
-from tests.waiting import until, wait_until
+from tests.waiting import alive, until, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.browser]
 
@@ -64,6 +68,22 @@ def test_a_vector_of_environments(server: Server) -> None:
     both.close()
     assert harness.plugins.environments.clients.gym.register
     free(server)
+
+
+@needs("gymnasium")
+def test_gymnasium_finds_the_demos_tasks_by_the_entry_point() -> None:
+    declared = tomllib.loads((DEMO.parents[1] / "pyproject.toml").read_text())["project"]["entry-points"]
+    module, _, name = declared["gymnasium.envs"]["__root__"].partition(":")
+    program = (
+        "import gymnasium, importlib, sys\n"
+        "before = set(sys.modules)\n"
+        f"getattr(importlib.import_module({module!r}), {name!r})()\n"
+        "assert 'websockets' not in set(sys.modules) - before, 'all that import gymnasium pay for it'\n"
+        "spec = gymnasium.spec('cairn/demo.17')\n"
+        "print(spec.kwargs['task'], gymnasium.envs.registration.load_env_creator(spec.entry_point).__name__)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "17 CairnEnv\n", done.stderr
 
 
 @needs("gymnasium")
@@ -161,6 +181,34 @@ async def test_the_actions_are_tools_of_mcp(server: Server) -> None:
         assert answer["type"] == "mcp" and answer["data"]["id"] == "x"
         assert answer["data"]["result"]["structuredContent"]["observation"]["step"] == 1
     await until(lambda: server.health()["active_sessions"] == 0)
+
+
+def test_a_server_of_its_own_ends_though_its_client_is_killed() -> None:
+    program = (
+        "import sys\n"
+        "from harness.plugins.environments.clients.own_server import own_server\n"
+        "print(own_server(('task=demo', 'environments=1')), flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    given = {name: value for name, value in environment().items() if name != URL}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=given
+    ) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        left = [one.pid for one in psutil.Process(process.pid).children(recursive=True)]
+        assert address.startswith("http://") and left
+        process.kill()
+    wait_until(lambda: not alive(left))
+
+
+@needs("openenv")
+def test_openenv_validates_the_folder_of_the_example(tmp_path: Path) -> None:
+    folder = shutil.copytree(DEMO.parents[1] / "docs" / "examples" / "openenv", tmp_path / "cairn_demo")
+    (folder / "uv.lock").touch()  # `uv lock` writes it
+    program = Path(sys.executable).with_name("openenv")
+    done = subprocess.run([program, "validate", folder], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "Ready for multi-mode deployment" in done.stdout, done.stdout + done.stderr
 
 
 @needs("openenv")

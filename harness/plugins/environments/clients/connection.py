@@ -56,9 +56,14 @@ class Connection:
         return turn
 
     def step(self, action: dict[str, Any] | str) -> dict[str, Any]:
-        """Perform an action, once, whatever is lost meanwhile. Raises EnvironmentFailed."""
+        """Perform an action, once, whatever is lost meanwhile. Raises EnvironmentFailed.
+
+        Args:
+            action: A text, or what the server's `step` takes; with a `request_id` of your own, it may be sent again
+                after a kill.
+        """
         data = {"action_str": action} if isinstance(action, str) else action
-        return self._asked("step", {**data, "request_id": uuid.uuid4().hex})
+        return self._asked("step", {"request_id": uuid.uuid4().hex, **data})
 
     def close(self) -> None:
         """Give the environment back."""

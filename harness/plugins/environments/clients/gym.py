@@ -4,7 +4,6 @@ An infrastructure failure is a truncated episode with reward 0 and `info["mask_s
 without a reward: leave such episodes out.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import gymnasium
@@ -12,6 +11,9 @@ from gymnasium.spaces import Dict, Text
 
 from harness.plugins.environments.clients.connection import Connection, EnvironmentFailed
 from harness.plugins.environments.clients.own_server import own_server
+from harness.plugins.environments.clients.registration import register, register_demo
+
+__all__ = ["CairnEnv", "register"]
 
 _SEEN = ("text", "url", "title", "goal", "error")
 _INFO = ("task", "step", "notices", "doubts", "screenshot")
@@ -76,11 +78,4 @@ class CairnEnv(gymnasium.Env[dict[str, str], str]):
         return self._last, {name: seen[name] for name in _INFO} | {"mask_sample": False}
 
 
-def register(benchmark: str, ids: Iterable[str], **given: Any) -> None:
-    """Make tasks known to `gymnasium.make` as `cairn/BENCHMARK.ID`; `given` are arguments of `CairnEnv`."""
-    entry = f"{CairnEnv.__module__}:{CairnEnv.__name__}"
-    for one in ids:
-        gymnasium.register(f"cairn/{benchmark}.{one}", entry, kwargs={"task": one, **given})
-
-
-register("demo", map(str, range(40)))
+register_demo()  # where the package is used from a checkout, its entry point is not known

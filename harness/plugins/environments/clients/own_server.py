@@ -1,4 +1,4 @@
-"""A server of this process's own: it ends with the process."""
+"""A server of this process's own: it ends with the process, also where that is killed."""
 
 import atexit
 import os
@@ -25,8 +25,11 @@ def own_server(settings: tuple[str, ...]) -> str:
 def _started(settings: tuple[str, ...], pid: int) -> str:
     """`pid`: of this process, since a fork of it has no server."""
     root = mkdtemp(prefix="cairn-environments-")
-    command = [sys.executable, "-m", "harness.main", "serve", "--port=0", f"run.root={root}", *settings]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = [sys.executable, "-m", "harness.main", "serve", "--port=0", "--until-stdin-ends"]
+    command += [f"run.root={root}", *settings]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     atexit.register(process.terminate)
     assert process.stdout is not None
     said = []

@@ -1,0 +1,1 @@
+"""The demo's tasks as an OpenEnv environment."""
