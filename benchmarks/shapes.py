@@ -38,6 +38,7 @@ USES: Mapping[str, tuple[str, ...]] = {
     "miniwob": ("harness", "run", "task=miniwob", "task.arguments.pages=[click-test]", "agent=null", "workers=1"),
     "visualwebarena": ("python", "-c", "import skimage.metrics, punkt.data.english"),
     "real": ("python", "-c", "import jmespath; assert jmespath.search('a', {'a': 1}) == 1"),
+    "plot": ("harness", "plot", "results/smoke-prompt-scripted"),
     "docs": ("mkdocs", "--version"),
 }
 """What needs an extra."""
@@ -50,6 +51,7 @@ MISSING: Mapping[str, tuple[str, ...]] = {
     "slurm": USES["slurm"],
     "miniwob": USES["miniwob"],
     "visualwebarena": ("harness", "run", "task=visualwebarena"),
+    "plot": USES["plot"],
     "real": ("harness", "run", "task=real", f"task.path={PROJECT / 'docs' / 'examples' / 'benchmarks' / 'real'}"),
 }
 """What names the extra where it is not installed."""

@@ -19,6 +19,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "find": "harness.plugins.find.command",
             "matrix": "harness.plugins.matrix.command",
             "label": "harness.plugins.labels.command",
+            "plot": "harness.plugins.plot.command",
             "view": "harness.plugins.html_report.viewer.command",
             "judge-check": "harness.plugins.judge_check.command",
             "audit": "harness.plugins.audit.command",

@@ -80,6 +80,7 @@ OWNERS = {
     "PIL": {"pictures"},
     "zstandard": {"bundles"},
     "mlflow": {"tracking"},
+    "matplotlib": {"plot"},
 }
 
 PLUGINS = sorted(path.name for path in (HARNESS / "plugins").iterdir() if (path / "__init__.py").is_file())

@@ -141,6 +141,26 @@ def kappa_of(counts: Sequence[Sequence[int]], *, confidence: float = 0.95) -> In
     return Interval(value=kappa, low=max(-1.0, kappa - half), high=min(1.0, kappa + half))
 
 
+def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> Interval:
+    """Median of independent values, with its exact interval: two of the values; of too few, all of their range.
+
+    The r-th smallest value is above the true median only if fewer than r values are below it, whatever the values are
+    like; r is the largest for which that is rare enough.
+
+    Args:
+        values: At least one.
+        confidence: Of the interval.
+
+    Source: Conover 1999, "Practical nonparametric statistics", section 3.2.
+    """
+    ordered, count = sorted(values), len(values)
+    rank, chance = 0, 0
+    while (chance := chance + comb(count, rank)) * 2 <= (1 - confidence) * 2**count:
+        rank += 1
+    outer = max(rank - 1, 0)
+    return Interval(value=quantile(ordered, 0.5), low=ordered[outer], high=ordered[-1 - outer])
+
+
 def sign_test(worse: int, better: int) -> float:
     """Two-sided exact p of so uneven a split when each was as likely; McNemar's exact test on the pairs that changed.
 

@@ -1,0 +1,1 @@
+"""Figures of runs as files, for papers and talks: `harness plot`."""
