@@ -86,6 +86,10 @@ class _Case:
     def verdict(self) -> Verdict:
         """Judge it."""
         check = self._policy.check
+        if not self._trace.acts and not isinstance(check, UrlCheck | CountCheck):
+            return self._kept(
+                dormant=not isinstance(check, PopupCheck)
+            )  # what the pages show then is not the agent's doing
         return _JUDGES[type(check)](self, check)
 
     def _kept(self, *, dormant: bool = False) -> Verdict:

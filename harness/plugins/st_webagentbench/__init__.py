@@ -1,0 +1,1 @@
+"""ST-WebAgentBench: tasks with policies, from the benchmark's own file."""
