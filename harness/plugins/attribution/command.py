@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
+from harness.errors import ConfigError
 
 if TYPE_CHECKING:
+    from harness.plugins.attribution.judge import Judged
     from harness.reports.terminal import Terminal
     from harness.runs import Run
     from harness.runs.results import Result
@@ -26,6 +28,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="RUN",
         help="run folders or bundles; further ones are held against the first",
+    )
+    parser.add_argument(
+        "--judge",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="ask a judge about failures that no rule explains, as in --judge judge=openai judge.model=gpt-5",
     )
     parser.add_argument("--class", dest="kind", choices=_KINDS, help="only failures of this class")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -46,6 +54,9 @@ def run(options: argparse.Namespace) -> int:
         for path in options.runs:
             opened = closing.enter_context(run_or_bundle(path))
             one = _attributed(Run(opened.folder, scoring=scoring), keeps=path.is_dir())
+            if options.judge is not None:
+                one, is_judged = _judged(one, options.judge, keeps=path.is_dir())
+                is_whole &= is_judged
             scoring = one.scoring
             for notice in (*opened.notices, *map(str, one.damaged)):
                 sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
@@ -82,6 +93,48 @@ def _attributed(run: "Run", *, keeps: bool) -> "Run":
         sys.stderr.write(f"harness: {one_line(str(error))}; the attributions are not kept\n")
         found = attributions_of(run)
     return Run(run.folder, scoring=run.scoring, attributions=found)
+
+
+def _judged(run: "Run", settings: Sequence[str], *, keeps: bool) -> "tuple[Run, bool]":
+    """The run with what a judge says of failures that no rule explains, and whether it said something of each."""
+    import asyncio
+
+    from harness.plugins.attribution.run_attributions import keep_attributions
+    from harness.runs import Run, one_line
+    from harness.runs.attribution import Attributions, basis_of
+    from harness.runs.verified import key_of
+
+    if not keeps:
+        raise ConfigError(f"{run.folder} is of a bundle, which is only read; give a run folder to --judge")
+    said = asyncio.run(_asked(run, settings))
+    for one in said:
+        if one.found is None:
+            sys.stderr.write(f"harness: task {one_line(f'{one.episode.task_id}: {one.why_not}')}\n")
+    known = run.about.attributions
+    found = {
+        key_of(one.episode.task_id, one.episode.trial): (basis_of(one.episode.result, one.episode.score), one.found)
+        for one in said
+        if one.found is not None
+    }
+    attributions = Attributions(by_trial={**known.by_trial, **found}, rules=known.rules)
+    keep_attributions(run, attributions)
+    return Run(run.folder, scoring=run.scoring, attributions=attributions), len(found) == len(said)
+
+
+async def _asked(run: "Run", settings: Sequence[str]) -> "tuple[Judged, ...]":
+    from contextlib import AsyncExitStack
+
+    from harness.cli import configured
+    from harness.commands.configured_judge import open_judge
+    from harness.config.config_tree import build_redactor
+    from harness.plugins.attribution.judge import judge_unexplained
+
+    config = configured(settings)
+    async with AsyncExitStack() as stack:
+        judge = await open_judge(config.judge, config.llm, build_redactor(config.tree()), stack)
+        if judge is None:
+            raise ConfigError("no judge is set; give one, as in --judge judge=openai judge.model=NAME")
+        return await judge_unexplained(run, judge)
 
 
 def _failures(run: "Run", kind: str | None) -> "Sequence[Result]":

@@ -40,15 +40,21 @@ def write_attributions(run: Run) -> Attributions:
         UnsafeFile: It is a link, a FIFO or a device.
         StorageError: The disk refuses.
     """
-    known, found = read_attributions(run.folder), attributions_of(run)
+    found = attributions_of(run)
+    keep_attributions(run, found)
+    return found
+
+
+def keep_attributions(run: Run, found: Attributions) -> None:
+    """Write them, unless the file has them already. Raises: as `write_attributions`."""
+    known = read_attributions(run.folder)
     if found.by_trial == known.by_trial and known.rules in (VERSION, 0):
-        return found
+        return
     keys = {key_of(one.task_id, one.trial): one for one in run.readable()}
     entries = [
         entry_of(keys[key].task_id, keys[key].trial, basis, said) for key, (basis, said) in found.by_trial.items()
     ]
     write_derived(run.folder, ATTRIBUTION_NAME, {"rules": VERSION, "episodes": entries})
-    return found
 
 
 def _looked(run: Run, known: Attributions) -> Iterator[tuple[Episode, Attribution]]:
