@@ -25,14 +25,17 @@ from harness.api import (
     read_arguments,
     resolve,
 )
+from harness.plugins.environments.rewards import Shaping, shaping_of
 from harness.plugins.environments.wire import MAX_LINE, SOCKET, Order, Page, Question
 
 
 class ClientAgent:
     """An `Agent`; it keeps nothing from one decision to the next, so another process can go on."""
 
-    def __init__(self, model: ChatModel, action_set: ActionSet) -> None:
+    def __init__(self, model: ChatModel, action_set: ActionSet, rewards: str | None = None) -> None:
+        """Args: rewards: See `shaping_of`."""
         self._action_set = action_set
+        self._shaping = shaping_of(rewards)
 
     async def decide(self, task: Task, episode: Episode, view: LiveObservation, /) -> Decision:
         """Ask the server.
@@ -40,7 +43,7 @@ class ClientAgent:
         Raises:
             EpisodeLeft: Nobody decides any more.
         """
-        order = await _asked(question_of(task, episode, view))
+        order = await _asked(question_of(task, episode, view, self._shaping))
         action = resolve(self._read(order), view.nodes)
         return Decision(action=action, reply=Reply(text=order.said), memory=order.memory)
 
@@ -67,10 +70,10 @@ def actions_of(action_set: ActionSet) -> tuple[type[Action], ...]:
     return action_set.actions if isinstance(action_set, CairnActionSet) else ()
 
 
-def question_of(task: Task, episode: Episode, view: LiveObservation) -> Question:
+def question_of(task: Task, episode: Episode, view: LiveObservation, shaping: Shaping | None = None) -> Question:
     """What the client is shown."""
     seen, newest = view.observation, episode.steps[-1].acted if episode.steps else None
-    outcome = newest.outcome if newest else None
+    outcome, given = (newest.outcome, newest.reward) if newest else (None, None)
     decided = episode.steps[-1].decided.action if episode.steps else None
     refused = outcome.why if isinstance(outcome, Refused | Unknown) else ""
     return Question(
@@ -86,7 +89,7 @@ def question_of(task: Task, episode: Episode, view: LiveObservation) -> Question
             notices=seen.notices,
         ),
         image=view.image,
-        reward=newest.reward if newest else None,
+        reward=shaping.of(task, episode.steps, given) if shaping else given,
         refused=decided.why if isinstance(decided, InvalidAction) else refused,
         doubts=tuple(doubt.why for doubt in episode.doubts),
     )

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from harness.api import ConfigError, ExitCode
+from harness.plugins.environments.rewards import Shaping, shaping_of
 
 HELP = "serve tasks as environments to train on, over OpenEnv's protocol"
 EXAMPLE = "harness serve task=demo environments=8"
@@ -12,6 +13,7 @@ EXAMPLE = "harness serve task=demo environments=8"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _OBSERVATIONS = ("openenv", "browsergym")
 _TOKEN = "CAIRN_SERVE_TOKEN"
+_REWARDS = "rewards._target_"
 _MOST = 4096
 
 
@@ -21,7 +23,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "overrides",
         nargs="*",
         metavar="KEY=VALUE",
-        help="settings as for harness run; and environments=N (default: 4), obs=openenv|browsergym",
+        help="settings as for harness run; and environments=N (default: 4), obs=openenv|browsergym,"
+        " rewards._target_=CLASS",
     )
     parser.add_argument("--config-dir", type=Path, metavar="DIR", help="folder of your own configurations")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
@@ -50,6 +53,7 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"--port {options.port} is not a port; give a number below 65536")
     wanted = Serving(
         overrides=overrides,
+        shaping=_shaping(own.get(_REWARDS)),
         config_dir=options.config_dir,
         environments=_number(own.get("environments", "4")),
         host=options.host,
@@ -69,10 +73,18 @@ def run(options: argparse.Namespace) -> int:
     return ExitCode.DONE
 
 
+def _shaping(target: str | None) -> Shaping | None:
+    """Raises: ConfigError: The class cannot be made."""
+    try:
+        return shaping_of(target)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
 def _own(given: list[str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """What is said to the server, and the settings of the run."""
     pairs = [(one.partition("=")[0], one) for one in given]
-    own = {name: one.partition("=")[2] for name, one in pairs if name in ("environments", "obs")}
+    own = {name: one.partition("=")[2] for name, one in pairs if name in ("environments", "obs", _REWARDS)}
     if named := [one for name, one in pairs if name == "agent" or name.startswith("agent.")]:
         raise ConfigError(f"{named[0][:80]}: the agent is whoever connects; leave it out")
     return own, tuple(one for name, one in pairs if name not in own)

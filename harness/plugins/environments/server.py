@@ -16,6 +16,7 @@ from harness.api.http_server import Clients, WebSockets, serving
 from harness.plugins.environments.app import MAX_BODY, EnvironmentServer, Shape
 from harness.plugins.environments.hub import Hub
 from harness.plugins.environments.ledger import Ledger
+from harness.plugins.environments.rewards import Shaping
 from harness.plugins.environments.sessions import Environments, Patience
 from harness.plugins.environments.wire import SOCKET
 
@@ -28,6 +29,8 @@ class Serving:
     """What is served, and to whom."""
 
     overrides: tuple[str, ...]
+    shaping: Shaping | None
+    """Rewards before the end; None = those of the benchmark only."""
     config_dir: Path | None
     environments: int
     host: str
@@ -51,7 +54,7 @@ async def serve(wanted: Serving, hosting: Hosting, announce: Callable[[str], Non
     with _listener(wanted.host, wanted.port) as listener:
         async with hub.listening() as path:
             request = HostingRequest(
-                overrides=(*_AGENT, *wanted.overrides),
+                overrides=(*_AGENT, *_rewards(wanted.shaping), *wanted.overrides),
                 config_dir=wanted.config_dir,
                 episodes=wanted.environments,
                 environment={SOCKET: str(path)},
@@ -60,7 +63,9 @@ async def serve(wanted: Serving, hosting: Hosting, announce: Callable[[str], Non
             )
             async with hosting(request) as run:
                 with Ledger(run.folder) as ledger:
-                    served = Environments(run, ledger, slots=wanted.environments, patience=wanted.patience)
+                    served = Environments(
+                        run, ledger, slots=wanted.environments, patience=wanted.patience, shaping=wanted.shaping
+                    )
                     found.append(served)
                     shape = Shape(version=__version__, typed=wanted.typed, browsergym=wanted.browsergym)
                     app = EnvironmentServer(served, shape).app(wanted.token)
@@ -72,6 +77,11 @@ async def serve(wanted: Serving, hosting: Hosting, announce: Callable[[str], Non
                             await _ended(run, watches_stdin=wanted.watches_stdin)
                         finally:
                             served.stop()
+
+
+def _rewards(shaping: Shaping | None) -> tuple[str, ...]:
+    """The setting by which workers know of them: the agent's, so a run folder holds one kind of rewards."""
+    return () if shaping is None else (f"+agent.arguments.rewards={shaping.name}",)
 
 
 async def _ended(run: HostedRun, *, watches_stdin: bool) -> None:

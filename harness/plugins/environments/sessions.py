@@ -23,6 +23,7 @@ from harness.plugins.environments.problem import (
     Problem,
 )
 from harness.plugins.environments.requests import Fork, Reset, StepRequest
+from harness.plugins.environments.rewards import Shaping
 from harness.plugins.environments.slots import Slots
 from harness.plugins.environments.turn import Recorded, Turn, turn_of
 from harness.plugins.environments.wire import Order
@@ -83,8 +84,11 @@ class Session:
 class Environments:
     """The sessions of one server."""
 
-    def __init__(self, run: HostedRun, ledger: Ledger, *, slots: int, patience: Patience) -> None:
+    def __init__(
+        self, run: HostedRun, ledger: Ledger, *, slots: int, patience: Patience, shaping: Shaping | None = None
+    ) -> None:
         self.run = run
+        self._shaping = shaping
         self.slots = Slots(slots)
         self._ledger = ledger
         self._patience = patience
@@ -301,7 +305,7 @@ class Environments:
             session.play, play.holder = play, session
             self._touch(play)
             return await self._next(play)
-        recorded = Recorded(folder=self.run.folder, entry=entry)
+        recorded = self._recorded(entry)
         begun = await asyncio.to_thread(self._has_journal, *entry.place)
         if begun and await asyncio.to_thread(recorded.is_over):
             session.play = play = Play(entry=entry, holder=session, over=True)
@@ -321,7 +325,7 @@ class Environments:
         with ExitStack() as undone:
             undone.callback(self._end, play)
             if begun:
-                recorded = Recorded(folder=self.run.folder, entry=entry)
+                recorded = self._recorded(entry)
                 play.known.update(await asyncio.to_thread(recorded.requests))
                 play.attempt = await asyncio.to_thread(recorded.own_attempt)
             if play.leaving:
@@ -355,7 +359,7 @@ class Environments:
                 return self._turn(play, play.waiting)
             if isinstance(play.final, Turn) and number >= play.final.steps:
                 return play.final
-            return await asyncio.to_thread(Recorded(folder=self.run.folder, entry=play.entry).step, number)
+            return await asyncio.to_thread(self._recorded(play.entry).step, number)
 
     async def _next(self, play: Play) -> Turn:
         """What the client is shown next."""
@@ -366,7 +370,7 @@ class Environments:
             raise play.failure
         if play.final is None:
             try:
-                play.final = await asyncio.to_thread(Recorded(folder=self.run.folder, entry=play.entry).end)
+                play.final = await asyncio.to_thread(self._recorded(play.entry).end)
             except Problem as problem:
                 play.final = problem
             except HarnessError as error:
@@ -445,8 +449,11 @@ class Environments:
 
     # Trials.
 
+    def _recorded(self, entry: Entry) -> Recorded:
+        return Recorded(folder=self.run.folder, entry=entry, shaping=self._shaping)
+
     def _has_journal(self, task_id: str, trial: int) -> bool:
-        return Recorded(folder=self.run.folder, entry=_entry_of(task_id, trial)).exists()
+        return self._recorded(_entry_of(task_id, trial)).exists()
 
     async def _unused(self, task_id: str, used: set[int]) -> int:
         """The first trial that nobody has begun; `harness run` in the same folder may have begun some."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.api import ConfigError, InvalidAction
 from harness.plugins.environments.ledger import Entry
 from harness.plugins.environments.problem import Problem
+from harness.plugins.environments.rewards import Shaping
 from harness.plugins.environments.wire import Page, Question
 from harness.runs import UNSCORED, Episode, Run, Step
 
@@ -50,6 +51,7 @@ class Recorded:
 
     folder: Path
     entry: Entry
+    shaping: Shaping | None = None
 
     def episode(self) -> Episode:
         """Raises: HarnessError: It has not begun, or its journal is damaged."""
@@ -129,9 +131,16 @@ class Recorded:
             image=picture,
             refused=_refused(step),
             doubts=tuple(doubt.why for doubt in record.doubts),
-            reward=step.reward if reward is None and step else reward,
+            reward=self._reward(episode, step) if reward is None and step else reward,
             done=reward is not None,
         )
+
+    def _reward(self, episode: Episode, step: Step) -> float | None:
+        """What its client was given for a step that was not the last one."""
+        record = episode.record
+        if self.shaping is None or record.opened is None:
+            return step.reward
+        return self.shaping.of(record.opened.task, record.steps[: step.number], step.reward)
 
 
 def _refused(step: Step | None) -> str:

@@ -1,0 +1,82 @@
+"""Shaping: rewards before the end of an episode, by a class of the person's own (`rewards._target_`).
+
+A reward follows from the task and the recorded steps alone, so it is the same when a worker is lost, when an answer is
+asked for again, and after a restart. The score of the end is no part of it and is never changed by it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol, runtime_checkable
+
+from harness.api import PluginFailed, Step, Task
+
+_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What a person's own code raises."""
+
+
+@runtime_checkable
+class Rewards(Protocol):
+    """What the class must have; it is made without arguments."""
+
+    def reward(self, task: Task, steps: Sequence[Step], /) -> float | None:
+        """The reward of the newest step, the last one of `steps`; None = none. It must depend on nothing else."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shaping:
+    """Asks the class, and sees that what it gives is a reward."""
+
+    rewards: Rewards
+    name: str
+
+    def of(self, task: Task, steps: Sequence[Step], given: float | None) -> float | None:
+        """The reward of the newest step, with what the benchmark gave for it.
+
+        Raises:
+            PluginFailed: The class failed, or gives what is no reward.
+        """
+        if not steps:
+            return given
+        try:
+            found = self.rewards.reward(task, steps)
+        except _ERRORS as error:
+            raise PluginFailed(f"rewards._target_={self.name}: {type(error).__name__}: {str(error)[:300]}") from error
+        if found is None:
+            return given
+        if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
+            raise PluginFailed(f"rewards._target_={self.name} gives {found!r:.80}, which is no finite number")
+        return float(found) + (given or 0.0)
+
+
+def shaping_of(target: str | None) -> Shaping | None:
+    """What `rewards._target_` names; None = there is no shaping.
+
+    Args:
+        target: The dotted path of a class; it is made without arguments.
+
+    Raises:
+        ValueError: It cannot be made; the message is a sentence.
+    """
+    if target is None:
+        return None
+    module, _, name = target.rpartition(".")
+    try:
+        kind = getattr(import_module(module), name) if module else None
+        made = kind() if isinstance(kind, type) else None
+    except _ERRORS as error:
+        raise ValueError(f"rewards._target_={target} cannot be made: {type(error).__name__}: {error}") from error
+    if not isinstance(made, Rewards):
+        raise ValueError(f"rewards._target_={target} is no class with a method reward(task, steps)")
+    return Shaping(made, target)
