@@ -124,8 +124,9 @@ def records(
     """The lines of an episode; `answer` None = it ends by the limit of steps."""
     at = 1_790_000_000.0
     opened = Opened(attempt=1, trial=trial, task=of, task_digest="d", config_digest="c", seed=0, at=at)
-    found: list[Record] = [opened, _acted(0, Do(Stop(answer="")))]
-    number, last = 0, Do(Stop(answer=""))
+    begun = Do(Stop(answer=""), url=of.start_urls[0])
+    found: list[Record] = [opened, _acted(0, begun)]
+    number, last = 0, begun
     for number, one in enumerate(steps, start=1):
         last = one if isinstance(one, Do) else Do(one)
         found += [_decided(number, last.action), _acted(number, last)]

@@ -46,10 +46,11 @@ _BY_ID: Mapping[str, str] = {
     "scroll": "scroll [{step.direction}]",
     "goto": "goto [{step.url}]",
     "tab_focus": "tab_focus [{step.index}]",
+    "ask_user": "ask_user [{step.question}]",
     "stop": "stop [{step.answer}]",
 }
 """Verb to its form; a verb that is not here takes no argument."""
-_ONLY_CAIRN = frozenset({"dblclick", "drag", "upload", "wait"})
+_ONLY_CAIRN = frozenset({"dblclick", "drag", "upload", "wait", "ask_user"})
 """Verbs that neither of WebArena's sets has."""
 _CALLS: Mapping[str, str] = {
     "scroll": 'scroll("{step.direction}")',

@@ -52,6 +52,7 @@ _VERBS: Mapping[str, frozenset[str]] = {
     "new_tab": frozenset({"new_tab"}),
     "tab_focus": frozenset({"tab_focus", "page_focus"}),
     "close_tab": frozenset({"close_tab"}),
+    "ask_user": frozenset({"ask_user"}),
     "stop": frozenset({"stop"}),
 }
 _ALL_VERBS = frozenset().union(*_VERBS.values())

@@ -40,6 +40,8 @@ class ScriptStep:
     url: str = ""
     index: int = 0
     answer: str = ""
+    question: str = ""
+    """To the user, in a task that has one."""
     file: str = ""
     """Plain name of a file in the folder `browser.uploads`."""
     to_role: str | None = None
@@ -92,6 +94,7 @@ _FORMS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "new_tab": (frozenset(), frozenset()),
     "tab_focus": (frozenset({"index"}), frozenset()),
     "close_tab": (frozenset(), frozenset()),
+    "ask_user": (frozenset({"question"}), frozenset()),
     "stop": (frozenset(), frozenset({"answer"})),
 }
 _TYPES: Mapping[str, type] = {one.name: str for one in fields(ScriptStep)} | {

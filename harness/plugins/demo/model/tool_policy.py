@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from harness.api import Action, CairnActionSet, CodecError, Target, extract, loads, read_arguments
+from harness.api import Action, AskUser, CairnActionSet, CodecError, Target, extract, loads, read_arguments
 from harness.errors import ActionSyntaxError
 from harness.plugins.demo.model.conversation import ScriptedCall
 from harness.plugins.demo.model.prompt_parser import ParsedPrompt, elements_of, section_of, text_of
 from harness.plugins.demo.model.scripted_policy import NO_REQUEST, Misfit, ScriptedAnswer, follow_plan, next_action
 from harness.plugins.demo.model.scripts import Script, Scripts
 
-_SET = CairnActionSet()
+_SET = CairnActionSet((AskUser,))
 _BY_NAME = {action.kind: action for action in _SET.actions}
 _SYSTEM = "click [id] clear [id]"
 """By which the prompt's policy knows what it may write."""
