@@ -180,7 +180,6 @@ def test_a_sweep_has_one_folder_per_model_and_resumes(tmp_path: Path) -> None:
             [f"demo-prompt-{model}", "1", "0", "0", "100.0%"] for model in ("one", "two")
         ]
         assert all(row[-1] == "done" for row in rows)
-        assert "difference from prompt, one on the same tasks" in table and "prompt, two   +0.0 pp (" in table
         for model in ("one", "two"):
             summary = json.loads((tmp_path / "results" / f"demo-prompt-{model}" / "summary.json").read_bytes())
             assert summary["passed"] == 1

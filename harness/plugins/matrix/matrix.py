@@ -16,7 +16,7 @@ from harness.runs.results import Result
 from harness.runs.statistics import Group, statistics_of
 
 UNNAMED = "tasks"
-"""The benchmark of a run that does not name it."""
+"""The benchmark of a run that does not name it, and has no task of one that another run names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ def matrix_of(runs: Sequence[Run], names: Sequence[str]) -> Matrix:
     folders = [run.folder.resolve() for run in runs]
     if twice := next((folder for folder in folders if folders.count(folder) > 1), None):
         raise ConfigError(f"{twice} is given twice; give it once")
-    parts = [(run, name, _by_benchmark(run)) for run, name in zip(runs, names, strict=True)]
+    parts = list(zip(runs, names, _named(list(map(_by_benchmark, runs))), strict=True))
     who = Counter((run.about.agent, run.about.model, part) for run, _, sides in parts for part in sides)
     repeated = {(agent, model) for (agent, model, _), count in who.items() if count > 1}
     cells: dict[tuple[Row, str], tuple[Run, Side]] = {}
@@ -102,10 +102,26 @@ def _by_benchmark(run: Run) -> Mapping[str, Side]:
     whole = side_of(run)
     found: dict[str, list[Result]] = {}
     for result in whole.rows:
-        found.setdefault(run.about.benchmark_of(result.task_id) or UNNAMED, []).append(result)
+        found.setdefault(run.about.benchmark_of(result.task_id), []).append(result)
     if not found:
         raise ConfigError(f"{run.folder} has no task; leave it out, or play it")
     return {name: Side(about=whole.about, rows=tuple(rows)) for name, rows in found.items()}
+
+
+def _named(found: Sequence[Mapping[str, Side]]) -> Sequence[Mapping[str, Side]]:
+    """The same, with a name for a benchmark that has none where another run names that of its tasks.
+
+    Runs from before `run.json` named the benchmark, in a folder of another name than the default, do not know it.
+    """
+    names = {
+        (row.task_id, row.digest): name for one in found for name, side in one.items() for row in side.rows if name
+    }
+
+    def name_of(side: Side) -> str:
+        others = {names[row.task_id, row.digest] for row in side.rows if (row.task_id, row.digest) in names}
+        return others.pop() if len(others) == 1 else UNNAMED
+
+    return [{name or name_of(side): side for name, side in one.items()} for one in found]
 
 
 def _cell(run: Run, side: Side, reference: tuple[Run, Side] | None) -> Cell:

@@ -97,6 +97,13 @@ def test_the_command_prints_text_markdown_and_json(runs: list[Path], capsys: pyt
     assert data["cells"][1]["comparison"]["gained"] == ["2", "3", "5"]
 
 
+def test_a_run_that_does_not_name_its_benchmark_is_held_against_one_that_has_its_tasks(tmp_path: Path) -> None:
+    old = [played(tmp_path / name, "10", model=name, benchmark=None) for name in ("before", "after")]
+    assert matrix(old).benchmarks == ("tasks",) and matrix(old).comparisons == 1
+    found = matrix([*old, played(tmp_path / "new", "11", model="new")])
+    assert found.benchmarks == ("demo",) and found.comparisons == 2
+
+
 def test_what_cannot_be_paired_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, other = played(tmp_path / "one", "10"), tmp_path / "other"
     with RunFolder.open(other) as run:
