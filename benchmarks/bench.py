@@ -77,7 +77,10 @@ BENCHMARKS = {
     "limiter": Plan(full=({},), quick=({"minutes": 0.2, "lanes": 8},)),
     "scanning": Plan(full=({},), quick=({"only": "redaction"},)),
     "planning": Plan(full=({},), quick=({"tasks": 4, "lanes": (2,), "latency_ms": 200, "rpm": None},)),
-    "environments": Plan(full=({},), quick=({"sessions": 2, "steps": 4},)),
+    "environments": Plan(
+        full=({}, {"beside": "browsergym"}, {"beside": "browsergym", "pre_observation_delay": 0.0}),
+        quick=({"sessions": 2, "steps": 4},),
+    ),
     "instances": Plan(full=({},), quick=({"instances": 2, "tasks": 4, "latency_ms": 100},)),
 }
 """Each is a module beside this one, with `measure(**sizes)` that gives rows, at once or awaited."""

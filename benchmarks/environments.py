@@ -1,14 +1,20 @@
 """What sessions of the environment server take, beside as many contexts of bare playwright.
 
-Run: `python -m benchmarks.environments [--sessions 64] [--steps 8]`. Every session plays a task of the demo over a
-WebSocket of its own, all at the same time: a reset that is not counted, one that is, and then steps that scroll. Bare
-playwright opens as many contexts in one browser, goes to the same page and scrolls as often; a step is over when the
-page was read (`aria_snapshot`). Processor time is that of all processes of either side, the sites' included; ours keeps
-journals, too. Memory is the proportional set size after the last step, without what was there before the first session.
+Run: `python -m benchmarks.environments [--sessions 64] [--steps 8] [--beside browsergym]`. Every session plays a task
+of the demo over a WebSocket of its own, all at the same time: a reset that is not counted, one that is, and then steps
+that scroll. Bare playwright opens as many contexts in one browser, goes to the same page and scrolls as often; a step
+is over when the page was read (`aria_snapshot`). Processor time is that of all processes of either side, the sites'
+included; ours keeps journals, too. Memory is the proportional set size after the last step, without what was there
+before the first session.
+
+BrowserGym's own environment needs a playwright of its own, so CAIRN_BROWSERGYM_PYTHON names a Python that has
+`browsergym-core`. As in OpenEnv's server all its environments share one thread; it waits 0.5 s in each step, unless
+`--pre-observation-delay 0` is given.
 """
 
 import asyncio
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -23,7 +29,7 @@ import psutil
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from websockets.asyncio.client import ClientConnection, connect
 
-from benchmarks.results import Row, Rows, parser, row, tell
+from benchmarks.results import NotInstalled, Row, Rows, parser, row, tell
 from harness.browser.driver import executable
 from harness.embedded_server import start_servers
 
@@ -83,6 +89,58 @@ class Bare:
         await self.page.locator("body").aria_snapshot()
 
 
+GYM = """
+import json, sys
+from browsergym.core.env import BrowserEnv
+from browsergym.core.task import OpenEndedTask
+from playwright.sync_api import BrowserType
+
+chromium, delay, *urls = sys.argv[1:]
+launch = BrowserType.launch  # its chat has a browser of its own, for which there is no setting
+BrowserType.launch = lambda self, **given: launch(self, **{"executable_path": chromium, **given})
+made = [
+    BrowserEnv(
+        OpenEndedTask,
+        task_kwargs={"start_url": url, "goal": "scroll"},
+        pre_observation_delay=float(delay),
+    )
+    for url in urls
+]
+print("ready", flush=True)
+for line in sys.stdin:
+    number, action = json.loads(line)
+    if action is None:
+        made[number].reset(seed=0)
+    else:
+        made[number].step(action)
+    print("done", flush=True)
+"""
+GYM_PYTHON = "CAIRN_BROWSERGYM_PYTHON"
+GYM_WAYS = ("scroll(0, 600)", "scroll(0, -600)")
+
+
+@dataclass(frozen=True, slots=True)
+class Gym:
+    """One of BrowserGym's environments, which all do one thing after the other."""
+
+    process: asyncio.subprocess.Process
+    number: int
+    turn: asyncio.Lock
+
+    async def reset(self) -> None:
+        await self._do(None)
+
+    async def step(self, number: int) -> None:
+        await self._do(GYM_WAYS[number % 2])
+
+    async def _do(self, action: str | None) -> None:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        async with self.turn:
+            self.process.stdin.write(json.dumps([self.number, action]).encode() + b"\n")
+            if await self.process.stdout.readline() != b"done\n":
+                raise SystemExit("BrowserGym's environment failed; see above")
+
+
 @dataclass(slots=True)
 class Measured:
     """Of one side."""
@@ -135,6 +193,33 @@ async def bare(sessions: int) -> AsyncIterator[tuple[int, list[Session]]]:
             urls = [f"http://t{number}.shop.localhost:{port}/" for number in range(sessions)]
             yield psutil.Process().pid, [Bare(browser, url) for url in urls]
             await browser.close()
+
+
+@asynccontextmanager
+async def gym(sessions: int, delay_s: float) -> AsyncIterator[tuple[int, list[Session]]]:
+    """Our own process id, and environments of BrowserGym in a child of this process, as their sites are."""
+    if not (python := os.environ.get(GYM_PYTHON)):
+        raise NotInstalled(
+            f"{GYM_PYTHON} names no Python that has browsergym-core; make one with python -m venv and pip"
+        )
+    with tempfile.TemporaryDirectory() as made:
+        async with start_servers("harness.plugins.demo", log=Path(made) / "log") as port:
+            process = await asyncio.create_subprocess_exec(
+                *(python, "-c", GYM, executable.find(), str(delay_s)),
+                *(f"http://t{number}.shop.localhost:{port}/" for number in range(sessions)),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+            )
+            try:
+                assert process.stdout is not None
+                if await process.stdout.readline() != b"ready\n":
+                    raise SystemExit("BrowserGym does not start; see above")
+                turn = asyncio.Lock()
+                yield psutil.Process().pid, [Gym(process, number, turn) for number in range(sessions)]
+            finally:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
 
 
 async def measured(pid: int, sessions: list[Session], *, steps: int) -> Measured:
@@ -202,24 +287,28 @@ def memory_mb(pid: int) -> float:
     return total / 1e6
 
 
-async def measure(*, sessions: int = 64, steps: int = 8) -> Rows:
+async def measure(
+    *, sessions: int = 64, steps: int = 8, beside: str = "playwright", pre_observation_delay: float = 0.5
+) -> Rows:
+    against = bare(sessions) if beside == "playwright" else gym(sessions, pre_observation_delay)
+    async with against as (pid, made):
+        theirs = await measured(pid, made, steps=steps)
     async with served(sessions) as (pid, made):
         ours = await measured(pid, made, steps=steps)
-    async with bare(sessions) as (pid, made):
-        theirs = await measured(pid, made, steps=steps)
-    place = f"environments, {sessions} sessions"
+    waits = "" if beside == "playwright" else f" beside BrowserGym that waits {pre_observation_delay:g} s"
+    place = f"environments, {sessions} sessions{waits}"
 
-    def beside(read: Callable[[Measured], float], unit: str) -> Row:
+    def compared(read: Callable[[Measured], float], unit: str) -> Row:
         return row([read(ours)], [read(theirs)], unit)
 
     return {
-        f"{place}, processor time of a reset": beside(lambda one: one.reset_cpu_s * 1e3, "ms"),
-        f"{place}, processor time of a step": beside(lambda one: one.step_cpu_s * 1e3, "ms"),
-        f"{place}, wall time of a reset": beside(lambda one: statistics.median(one.reset_s) * 1e3, "ms"),
-        f"{place}, wall time of a step": beside(lambda one: statistics.median(one.step_s) * 1e3, "ms"),
-        f"{place}, wall time of a step, p99": beside(lambda one: highest(one.step_s) * 1e3, "ms"),
-        f"{place}, steps a second in all": beside(lambda one: len(one.step_s) / one.wall_s, "steps/s"),
-        f"{place}, memory of a session": beside(lambda one: one.memory_mb, "MB"),
+        f"{place}, processor time of a reset": compared(lambda one: one.reset_cpu_s * 1e3, "ms"),
+        f"{place}, processor time of a step": compared(lambda one: one.step_cpu_s * 1e3, "ms"),
+        f"{place}, wall time of a reset": compared(lambda one: statistics.median(one.reset_s) * 1e3, "ms"),
+        f"{place}, wall time of a step": compared(lambda one: statistics.median(one.step_s) * 1e3, "ms"),
+        f"{place}, wall time of a step, p99": compared(lambda one: highest(one.step_s) * 1e3, "ms"),
+        f"{place}, steps a second in all": compared(lambda one: len(one.step_s) / one.wall_s, "steps/s"),
+        f"{place}, memory of a session": compared(lambda one: one.memory_mb, "MB"),
     }
 
 
@@ -232,8 +321,9 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--sessions", type=int, default=64)
     options.add_argument("--steps", type=int, default=8)
-    asked = options.parse_args()
-    tell(asyncio.run(measure(sessions=asked.sessions, steps=asked.steps)))
+    options.add_argument("--beside", choices=("playwright", "browsergym"), default="playwright")
+    options.add_argument("--pre-observation-delay", type=float, default=0.5, metavar="S")
+    tell(asyncio.run(measure(**vars(options.parse_args()))))
 
 
 if __name__ == "__main__":
