@@ -27,7 +27,7 @@ from harness.api import (
     RecordedEpisode,
     Reply,
 )
-from harness.benchmarks.sealed_answers import encrypt, seal
+from harness.api.sealed_answers import encrypt, seal
 from harness.choices import Durability
 from harness.codec import dumps
 from harness.episode.episode import EpisodeRunner

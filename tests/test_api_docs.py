@@ -1,5 +1,6 @@
 """The page of the Python API names all that plug-ins import, and nothing on it is without words."""
 
+import ast
 import inspect
 import re
 from collections.abc import Iterator
@@ -7,12 +8,14 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import harness.api
 import harness.testing
 from harness.config.setting_catalog import words_of
 from harness.plugins.tracking.trajectory import Trajectory, TrajectoryGroup
+from tests.test_architecture import DOORS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "pages" / "api.md"
 SHOWN = re.findall(r"^::: (\S+)$", PAGE.read_text(), re.MULTILINE)
@@ -24,13 +27,16 @@ def test_every_public_name_is_on_the_page_once() -> None:
         for name, one in vars(harness.testing).items()
         if not name.startswith("_") and getattr(one, "__module__", "") == "harness.testing"
     ]
-    public = [f"harness.api.{name}" for name in harness.api.__all__] + [f"harness.testing.{name}" for name in testing]
+    public = [f"harness.api.{name}" for name in (*harness.api.__all__, *DOORS)]
+    public += [f"harness.testing.{name}" for name in testing]
     assert sorted(one for one in SHOWN if not one.startswith("harness.plugins.tracking.")) == sorted(public)
 
 
 def shown() -> Iterator[tuple[str, Any]]:
     for dotted in SHOWN:
         module, _, name = dotted.rpartition(".")
+        if name in DOORS:
+            continue  # see `test_a_door_says_what_it_is_for_and_each_of_its_names_has_words`
         yield dotted, getattr(import_module(module), name)
 
 
@@ -53,6 +59,47 @@ def undocumented(name: str, one: Any) -> Iterator[str]:
 
 def test_every_class_field_and_method_on_the_page_has_words() -> None:
     assert [missing for name, one in shown() for missing in undocumented(name, one)] == []
+
+
+def test_a_door_says_what_it_is_for_and_each_of_its_names_has_words() -> None:
+    """The page shows a name only if it has words."""
+    modules = {name: import_module(f"harness.api.{name}") for name in sorted(DOORS)}
+    assert [name for name, module in modules.items() if not re.search(r"\bFor ", module.__doc__ or "")] == []
+    bare = [
+        f"{door}.{name}" for door, module in modules.items() for name in module.__all__ if not has_words(module, name)
+    ]
+    assert bare == []
+
+
+def has_words(module: ModuleType, name: str) -> bool:
+    """Whether a class, a function or a constant has a docstring, wherever it was made."""
+    body = ast.parse(inspect.getsource(module)).body
+    for node, after in zip(body, [*body[1:], None], strict=True):
+        match node:
+            case ast.ClassDef(name=found) | ast.FunctionDef(name=found) | ast.AsyncFunctionDef(name=found) if (
+                found == name
+            ):
+                return bool(ast.get_docstring(node))
+            case ast.ImportFrom(module=str(source), names=names):
+                for one in names:
+                    if name == (one.asname or one.name):
+                        held = getattr(import_module(source), one.name)
+                        return (
+                            bool(held.__doc__) if inspect.ismodule(held) else has_words(import_module(source), one.name)
+                        )
+            case ast.Assign(targets=targets) if name in {left.id for left in names_in(targets)}:
+                return is_text(after)
+            case ast.AnnAssign(target=ast.Name(id=found)) if found == name:
+                return is_text(after)
+    raise AssertionError(f"{name} is not in {module.__name__}")
+
+
+def names_in(targets: list[ast.expr]) -> Iterator[ast.Name]:
+    return (one for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
+
+
+def is_text(node: ast.stmt | None) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def test_the_page_of_tracking_names_each_field_of_what_is_logged() -> None:

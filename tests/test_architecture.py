@@ -3,10 +3,12 @@ nothing.
 """
 
 import ast
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from tests.named_things import PAGES, dangling, exists
@@ -25,27 +27,28 @@ FLOORS = (
     {"protocols", "pictures"},
     {"files", "secrets"},
     {"tasks", "journal", "browser", "llm", "agents", "evaluators"},
-    {"runs", "template_environment", "embedded_server"},
+    {"runs", "embedded_server"},
     {"episode", "reports"},
     {"runner"},
     {"testing"},
     {"config"},
-    {"benchmarks"},
     {"internal_error"},
     {"evaluation"},
     {"cli"},
     {"commands"},
     {"main"},
+    {"doors"},
     {"plugins"},
 )
-"""A room imports only rooms of lower floors, and itself."""
+"""A room imports only rooms of lower floors, and itself. The doors are those modules of `harness.api` that show plug-ins a
+part of the core, see `DOORS`."""
 
 OWNERS = {
     "playwright": {"browser", "live"},
-    "openai": {"llm"},
+    "openai": {"llm", "tracking"},
     "anthropic": {"llm"},
     "httpx2": {"llm"},
-    "tenacity": {"llm"},
+    "tenacity": {"llm", "tracking"},
     "orjson": {"codec"},
     "ahocorasick_rs": {"secrets"},
     "hydra": {"config", "cli", "evaluation"},
@@ -53,10 +56,10 @@ OWNERS = {
     "starlette": {"demo", "environments", "html_report", "miniwob", "process_agent"},
     "uvicorn": {"loopback_server"},
     "websockets": {"environments", "process_agent"},
-    "jinja2": {"demo", "html_report", "template_environment"},
-    "nltk": {"evaluators"},
-    "skimage": {"pictures"},
-    "numpy": {"pictures"},
+    "jinja2": {"demo", "html_report", "doors"},
+    "nltk": {"evaluators", "visualwebarena"},
+    "skimage": {"visualwebarena"},
+    "numpy": {"visualwebarena"},
     "rich": {
         "reports",
         "cli",
@@ -77,7 +80,7 @@ OWNERS = {
     "submitit": {"clusters"},
     "protego": {"live"},
     "psutil": {"runner", "browser", "site_sets"},
-    "PIL": {"pictures"},
+    "PIL": {"pictures", "visualwebarena"},
     "zstandard": {"bundles"},
     "mlflow": {"tracking"},
     "matplotlib": {"plot"},
@@ -85,10 +88,16 @@ OWNERS = {
 
 PLUGINS = sorted(path.name for path in (HARNESS / "plugins").iterdir() if (path / "__init__.py").is_file())
 
+PUBLIC = {"api", "runs", "testing", "errors"}
+"""What a plug-in imports of `harness`, and the versions that are written into files."""
+_VERSIONS = {"__version__", "EVALUATOR_VERSION"}
+
+_IMPORT = re.compile(r"^ *from (harness\.[\w.]+) import ([\w, ]+)$", re.MULTILINE)
 _BOUNDARIES = ("episode.py", "errors.py")
 """Who may catch everything: the episode, and `errors.plugin_boundary` for code of a person's own."""
 
 MODULES = sorted(HARNESS.rglob("*.py"))
+ON_SHELF = sorted((HARNESS / "plugins").rglob("*.py"))
 
 
 @cache
@@ -96,10 +105,23 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_bytes())
 
 
+def _doors() -> set[str]:
+    contracts = {name.split(".")[2] for name in imports_of(HARNESS / "api" / "__init__.py") if ".api." in name}
+    return {path.stem for path in (HARNESS / "api").glob("*.py")} - contracts - {"__init__"}
+
+
 def room_of(path: Path) -> str:
     """A plug-in is a room of its own."""
-    parts = path.relative_to(HARNESS).parts
-    return parts[1] if parts[0] == "plugins" and len(parts) > 2 else parts[0].removesuffix(".py")
+    return room_named(path.relative_to(PROJECT).with_suffix("").parts)
+
+
+def room_named(parts: Sequence[str]) -> str:
+    match parts:
+        case ("harness", "plugins", plugin, _, *_):
+            return plugin
+        case ("harness", "api", name, *_) if name in DOORS:
+            return "doors"
+    return parts[1]
 
 
 def floor_of(room: str) -> int:
@@ -117,6 +139,10 @@ def imports_of(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+DOORS = _doors()
+"""Modules of `harness.api` that its front page does not show, and that the core must not import."""
+
+
 def test_a_room_imports_only_lower_floors_and_owns_its_libraries() -> None:
     wrong = []
     for path in MODULES:
@@ -125,17 +151,11 @@ def test_a_room_imports_only_lower_floors_and_owns_its_libraries() -> None:
             wrong += [f"the package imports {name}" for name in names]
             continue
         for name in names:
-            package, _, rest = name.partition(".")
-            other = rest.removeprefix("plugins.").partition(".")[0]
+            package = name.partition(".")[0]
+            other = room_named(name.split(".")) if package == "harness" else ""
             if room in PLUGINS and other in PLUGINS:
                 continue  # see `test_a_plugin_imports_no_other`
-            if (
-                package == "harness"
-                and other != room
-                and not other.startswith("__")
-                and other != "EVALUATOR_VERSION"
-                and floor_of(other) >= floor_of(room)
-            ):
+            if package == "harness" and other != room and other not in _VERSIONS and floor_of(other) >= floor_of(room):
                 wrong.append(f"{path.relative_to(HARNESS)} must not import {name}")
             elif package in OWNERS and room not in OWNERS[package]:
                 wrong.append(f"{path.relative_to(HARNESS)} must not import {name}: it belongs to {OWNERS[package]}")
@@ -151,6 +171,37 @@ def test_a_plugin_imports_no_other() -> None:
         if name.startswith("harness.plugins.") and (other := name.split(".")[2]) != room
     }
     assert found == set()
+
+
+def test_a_plugin_imports_only_what_is_public() -> None:
+    wrong = [
+        f"{path.relative_to(HARNESS)} must not import {name}"
+        for path in ON_SHELF
+        for name in imports_of(path)
+        if name.startswith("harness.") and name.split(".")[1] not in {*PUBLIC, "plugins", *_VERSIONS}
+    ]
+    assert wrong == []
+
+
+def shown_imports() -> Iterator[tuple[Path, str]]:
+    """What people are shown: in pages, in examples, in the packages that `harness new` writes. `main` is the program."""
+    folders = (("docs", "*.md"), ("docs/examples", "*.py"), ("harness/commands/templates", "*.template"))
+    for folder, pattern in folders:
+        for path in sorted((PROJECT / folder).rglob(pattern)):
+            for module, names in _IMPORT.findall(path.read_text()):
+                yield from ((path, f"{module}.{name.strip()}") for name in names.split(","))
+
+
+def test_people_are_shown_only_what_is_public() -> None:
+    found = list(shown_imports())
+    assert len(found) > 20
+    assert [one for one in found if one[1].split(".")[1] not in {*PUBLIC, "plugins", "main"}] == []
+
+
+def test_a_door_shows_nothing_that_nobody_takes() -> None:
+    taken = {name for path in ON_SHELF for name in imports_of(path)} | {name for _, name in shown_imports()}
+    shown = {f"harness.api.{door}.{name}" for door in DOORS for name in import_module(f"harness.api.{door}").__all__}
+    assert sorted(shown - taken) == []
 
 
 def test_modules_and_functions_stay_readable() -> None:

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import cli
-from harness.codec import dumps
-from harness.llm.endpoint import Endpoint
-from harness.llm.fine_tuning_api import FineTuning
+from harness.api import dumps
+from harness.api.endpoints import Endpoint
+from harness.api.settings import EndpointSettings
+from harness.api.tasks import load_task_file
+from harness.plugins.tracking.backends.fine_tuning_api import FineTuning
 from harness.plugins.tracking.backends.openai import OpenAIBackend
 from harness.plugins.tracking.episodes import RunTrajectories
 from harness.plugins.tracking.trainable import TrainableModel
-from harness.settings.models import EndpointSettings
-from harness.tasks import load
 
 PROJECT = Path(__file__).resolve().parents[2]
 TASKS, PLANS = PROJECT / "tasks" / "demo.json", PROJECT / "tasks" / "demo.plans.json"
@@ -111,7 +111,7 @@ def main(options: argparse.Namespace) -> None:
 def serving(work: Path, tasks: int) -> Iterator[str]:
     """The embedded endpoint; its fine-tuning jobs are kept in a file and outlive it, it does not outlive us."""
     intents = work / "intents.json"
-    intents.write_bytes(dumps({task.task_id: task.intent for task in load(TASKS, SITES, limit=tasks)}))
+    intents.write_bytes(dumps({task.task_id: task.intent for task in load_task_file(TASKS, SITES, limit=tasks)}))
     arguments = {
         "--intents": str(intents),
         "--plans": str(PLANS),

@@ -34,6 +34,8 @@ class Goto(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTab(Action):
+    """Open an empty tab."""
+
     kind: ClassVar[str] = "new_tab"
     tool: ClassVar[str] = "Open an empty tab."
     navigates: ClassVar[bool] = True
@@ -47,6 +49,8 @@ class NewTab(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TabFocus(Action):
+    """Switch to a tab."""
+
     kind: ClassVar[str] = "tab_focus"
     tool: ClassVar[str] = "Switch to a tab."
     navigates: ClassVar[bool] = True
@@ -61,6 +65,8 @@ class TabFocus(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloseTab(Action):
+    """Close the current tab."""
+
     kind: ClassVar[str] = "close_tab"
     tool: ClassVar[str] = "Close the current tab."
     navigates: ClassVar[bool] = True
@@ -74,6 +80,8 @@ class CloseTab(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoBack(Action):
+    """Go to the previous page of the tab's history."""
+
     kind: ClassVar[str] = "go_back"
     tool: ClassVar[str] = "Go to the previous page of the tab's history."
     navigates: ClassVar[bool] = True
@@ -87,6 +95,8 @@ class GoBack(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoForward(Action):
+    """Go to the next page of the tab's history."""
+
     kind: ClassVar[str] = "go_forward"
     tool: ClassVar[str] = "Go to the next page of the tab's history."
     navigates: ClassVar[bool] = True

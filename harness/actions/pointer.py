@@ -28,6 +28,8 @@ class Click(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hover(Action):
+    """Move the mouse over an element."""
+
     kind: ClassVar[str] = "hover"
     tool: ClassVar[str] = "Move the mouse over an element."
     target: Target

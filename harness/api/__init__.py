@@ -9,6 +9,8 @@ protocol. docs/pages/extending.md walks through each, `harness new agent NAME` w
 `harness.testing` has test doubles.
 
 Records and actions are re-exported here, so that a plug-in imports `harness.api`, and `harness.testing` in its tests.
+One that does more than fit a protocol finds parts of the core in further modules of this package, such as
+`harness.api.files`. They are what the shipped plug-ins import, and they may change with a minor version.
 """
 
 from harness.actions import (

@@ -77,7 +77,7 @@ class JudgeAccess(Protocol):
         """The judge's reply, which is stored before it is returned: a resumed run does not pay for it again.
 
         Text that a page, a model or a task file wrote belongs into the messages as quoted data only: see
-        `harness.evaluators.quotation.quoted`.
+        `harness.api.judging.quoted`.
 
         Raises:
             EvaluatorError: No judge is configured, or it does not answer.

@@ -41,7 +41,7 @@ class Executor(Protocol):
                 host = self._hosts[number % len(self._hosts)]
                 return local_worker(["ssh", host, shlex.join(["python", *command[1:]])], log)
 
-    (`local_worker` is in `harness.runner.executors.processes`.) The constructor is given `executor.arguments` by name.
+    (`local_worker` is in `harness.api.processes`.) The constructor is given `executor.arguments` by name.
     """
 
     def start(self, command: Sequence[str], number: int, log: Path, /) -> AbstractAsyncContextManager[WorkerHandle]:

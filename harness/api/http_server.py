@@ -1,5 +1,9 @@
-"""Serves an ASGI application inside a command's event loop, WebSockets included; imported by who serves."""
+"""Serves an ASGI application: inside a command's event loop, WebSockets included, or as a process of its own.
 
-from harness.loopback_server import Clients, WebSockets, serving
+For commands that serve, agents whose process asks a gateway, and sites that a run starts (`cairn.servers`).
+"""
 
-__all__ = ["Clients", "WebSockets", "serving"]
+from harness.embedded_server import KEY_HEADER, KEY_VARIABLE
+from harness.loopback_server import Clients, WebSockets, run, serving
+
+__all__ = ["KEY_HEADER", "KEY_VARIABLE", "Clients", "WebSockets", "run", "serving"]

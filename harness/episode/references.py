@@ -26,6 +26,7 @@ _IN_A_TASK_FILE = {"start_urls": "start_url", "images": "image", "metadata": "ke
 """Field of a task to its name in a task file, where that is another one."""
 
 Outcomes = Mapping[tuple[str, int], EpisodeResult]
+"""(task id, trial) to what the episode has come to."""
 
 
 def reference_for(task: Task, opened: Opened) -> Reference | None:

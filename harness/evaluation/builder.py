@@ -248,6 +248,7 @@ def build_executor(settings: ExecutorSettings) -> Executor | None:
 
 
 def pending_policy(config: Config) -> PendingPolicy:
+    """The settings that say which episodes are pending."""
     return PendingPolicy(scoring=config.scoring, resume=config.resume, run=config.run)
 
 

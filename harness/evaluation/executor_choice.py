@@ -35,6 +35,7 @@ EXECUTORS = Registry(
 )
 """Name to what runs all pending jobs: awaited with `RunContext`, schedule and progress, it gives an `Invocation`."""
 PLAYER = ("-m", "harness.evaluation.worker_main")
+"""Arguments of Python that make a process a worker."""
 SLACK_S = 30.0
 """A worker ends its own steps at their deadline; its supervisor only when that did not work."""
 
@@ -131,6 +132,7 @@ def size_of(context: RunContext, schedule: Scheduler, there: Sequence[MachineCap
 
 
 def number_of_workers(size: Parallelism, schedule: Scheduler) -> int:
+    """No more than there are jobs for; all of them where jobs are still to come."""
     if schedule.is_open:
         return size.workers
     return min(size.workers, -(-len(schedule) // size.lanes))

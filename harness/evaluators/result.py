@@ -3,8 +3,11 @@
 from harness.api import Finding
 
 WEBARENA = "webarena"
+"""The scores of the benchmark's own code."""
 CORRECTED = "corrected"
+"""The scores that the benchmark's rules were meant to give."""
 DIALECTS = (WEBARENA, CORRECTED)
+"""As records name them."""
 BLOCKED = "blocked"
 """How the reason begins why an episode is unscored that a captcha or block page stood in the way of."""
 

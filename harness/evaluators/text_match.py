@@ -16,6 +16,7 @@ MAX_TOKENIZED = 50_000
 """Characters the token rule reads; the sentence splitter's time grows with their square."""
 
 OR = " |OR| "
+"""Between the alternatives of a reference answer."""
 YES_NO = ("yes", "no")
 
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"

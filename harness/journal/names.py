@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.errors import JournalError
 
 JOURNAL_SUFFIX = ".traj.jsonl"
+"""How the file name of each journal ends."""
 _TASK_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
 _TRIAL_ENDING = re.compile(r"\.trial-\d+$")
 
@@ -43,4 +44,5 @@ def journals_in(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def is_run_folder(path: Path) -> bool:
+    """Whether it is a folder that holds a journal or the settings of a run."""
     return path.is_dir() and ((path / "run.json").exists() or any(path.glob(f"*{JOURNAL_SUFFIX}")))

@@ -21,8 +21,10 @@ if TYPE_CHECKING:  # importing it takes longer than a start that asks no model
     from openai import AsyncOpenAI
 
 OPENAI_URL = "https://api.openai.com/v1"
+"""Where requests go whose settings name no address."""
 ANTHROPIC_URL = "https://api.anthropic.com"
 NO_KEY = "none"
+"""Sent as a key where there is none: the package demands one."""
 _VARIABLES = ("OPENAI_", "AZURE_OPENAI_", "ANTHROPIC_")
 KEY_VARIABLES = {
     "api.openai.com": "OPENAI_API_KEY",

@@ -32,6 +32,8 @@ class CloseReason(StrEnum):
 
 
 class Status(StrEnum):
+    """Whether there is a verdict."""
+
     OK = "OK"
     ERROR = "ERROR"
 
@@ -372,3 +374,4 @@ class Scored:
 
 ProcessRecord = Asked | Answered | Commanded | Landed | Diverged | Exited | PolicyViolation
 Record = Opened | Decided | Acted | Resumed | Late | Doubt | Closed | Failed | Judged | Scored | ProcessRecord
+"""One line of a journal."""

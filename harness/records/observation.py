@@ -27,6 +27,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TabRecord:
+    """A tab of an observation."""
+
     url: str
     title: str
     current: bool

@@ -16,7 +16,9 @@ from pathlib import Path
 import psutil
 
 MARK = "CAIRN_RUN"
+"""Variable by which the processes of a run are known, whoever their parent is by now."""
 WORKER_MARK = "CAIRN_WORKER"
+"""Variable with the number of the worker that a process belongs to."""
 HOOK_MARK = "CAIRN_HOOK"
 _TELLING = frozenset({"DEBUG", "DEBUGP", "DEBUG_FILE", "PWDEBUG"})
 

@@ -22,6 +22,15 @@ _LONGEST_ANSWER = 400
 
 
 def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str] = ()) -> Task:
+    """The task of an entry.
+
+    Args:
+        entry: As it stands in the file.
+        bases: Site to its address, for the places of the entry that name a site.
+        evaluators: Eval types besides the shipped ones.
+    Raises:
+        TaskError: Something in it is wrong.
+    """
     raw = expand(entry.place, entry.fields, bases)
     fields = Fields(entry.place, raw)
     fields.get("task_id")

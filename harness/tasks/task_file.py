@@ -20,6 +20,8 @@ _TRIAL_SUFFIX = re.compile(r"\.trial-\d+(\.|$)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEntry:
+    """A task as it stands in a file, unchecked but for its id."""
+
     task_id: str
     place: str
     """Its place in the file, as messages name it."""

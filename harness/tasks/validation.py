@@ -13,6 +13,8 @@ from harness.errors import TaskError
 
 
 class Fields:
+    """The fields of one object of a file, read by type; each complaint names place and field."""
+
     def __init__(self, place: str, values: Mapping[str, Any], prefix: str = "") -> None:
         self._place = place
         self._values = values

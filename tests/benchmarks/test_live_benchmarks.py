@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.api import Benchmark, EvaluatorError, Message, RecordedEpisode, Task
-from harness.benchmarks.sealed_answers import decrypt, encrypt, seal, unseal
+from harness.api.sealed_answers import decrypt, encrypt, seal, unseal
 from harness.errors import ConfigError, TaskError
 from harness.plugins.assistantbench.assistantbench import AssistantBench
 from harness.plugins.browsecomp.browsecomp import BrowseComp, Grader

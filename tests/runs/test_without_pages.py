@@ -10,7 +10,7 @@ from tests.reports.runs import Shape, fill
 
 WITHOUT = """
 import sys
-for name in ("harness.plugins.html_report", "harness.template_environment", "jinja2", "starlette"):
+for name in ("harness.plugins.html_report", "harness.api.templates", "jinja2", "starlette"):
     sys.modules[name] = None
 from pathlib import Path
 from rich.console import Console

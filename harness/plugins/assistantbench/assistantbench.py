@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.api import LIVE, Artifacts, Benchmark, Closed, Evaluator, EvaluatorError, Finding, Task
-from harness.benchmarks.sealed_answers import seal, unseal
-from harness.benchmarks.task_rows import id_of, needed_text, read_rows
+from harness.api.sealed_answers import seal, unseal
+from harness.api.tasks import id_of, needed_text, read_rows
 from harness.plugins.assistantbench.answer_score import check_reference, score
 
 NAME = "assistantbench"

@@ -11,8 +11,8 @@ from harness.api import ExitCode
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
+    from harness.api.terminal import Terminal
     from harness.plugins.attribution.judge import Judged
-    from harness.reports.terminal import Terminal
     from harness.runs import Run
     from harness.runs.results import Result
 
@@ -45,7 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from contextlib import ExitStack
 
-    from harness.reports.terminal import Terminal
+    from harness.api.terminal import Terminal
     from harness.runs import Run, escaped, one_line
     from harness.runs.opened_run import run_or_bundle
 
@@ -124,9 +124,7 @@ def _judged(run: "Run", settings: Sequence[str], *, keeps: bool) -> "tuple[Run, 
 async def _asked(run: "Run", settings: Sequence[str]) -> "tuple[Judged, ...]":
     from contextlib import AsyncExitStack
 
-    from harness.cli import configured
-    from harness.commands.configured_judge import open_judge
-    from harness.config.config_tree import build_redactor
+    from harness.api.evaluation import build_redactor, configured, open_judge
     from harness.plugins.attribution.judge import judge_unexplained
 
     config = configured(settings)

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.api import Judge, JudgeQuestion, Message, ModelUnavailable, RequestRefused, digest
+from harness.api.judging import RULE, quoted
 from harness.errors import JournalError
-from harness.evaluators.quotation import RULE, quoted
 from harness.runs import Episode, Run, Step, one_line
 from harness.runs.attribution import ENVIRONMENT, HARNESS, MODEL, UNEXPLAINED, Attribution
 from harness.runs.side_log import append, read

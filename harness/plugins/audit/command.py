@@ -4,15 +4,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.commands.own_settings import add_own_settings
+from harness.api.command_line import add_own_settings
 from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.api.terminal import Terminal
     from harness.plugins.audit.exploit import Exploit
     from harness.plugins.audit.findings import ExploitRow, Tried
-    from harness.reports.terminal import Terminal
 
 HELP = "try known exploits on tasks or on a run's tasks, and list what passes without being done"
 EXAMPLE = "harness audit tasks/demo.json --play; harness audit test.raw.json --json"
@@ -38,10 +38,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     import asyncio
 
-    from harness.evaluators import DIALECTS
+    from harness.api.scoring import DIALECTS
+    from harness.api.terminal import Terminal
     from harness.plugins.audit.findings import rows_of
     from harness.plugins.audit.task_audit import played, scored
-    from harness.reports.terminal import Terminal
 
     exploits = _chosen(options.exploit)
     console = Terminal(highlight=False)

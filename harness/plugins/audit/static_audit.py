@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from harness.api import NO_EVALUATORS, Evaluator, Task
-from harness.evaluators import DIALECTS, Scorer
-from harness.journal.memory_artifacts import MemoryArtifacts
+from harness.api.journals import MemoryArtifacts
+from harness.api.records import Scored
+from harness.api.scoring import DIALECTS, Scorer
 from harness.plugins.audit.exploit import Exploit, Seen
 from harness.plugins.audit.findings import Tried
 from harness.plugins.audit.obedient_judge import ObedientJudge
 from harness.plugins.audit.static_world import made_up, seen_page
-from harness.records import Scored
 
 
 async def audit(

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote_plus, urlsplit
 
-from harness.actions import NewTab, NodeLike, TabFocus
 from harness.api import Action, Closed, CloseReason, Evidence, Goto, Stop, Target, Task, Type, dumps
-from harness.journal.memory_artifacts import MemoryArtifacts
+from harness.api.actions import NewTab, NodeLike, TabFocus
+from harness.api.journals import MemoryArtifacts
+from harness.api.records import HtmlTarget, Selected
 from harness.plugins.audit.exploit import Exploit, Seen, expected_texts, start_address
-from harness.records import HtmlTarget, Selected
 
 _MOST_MOVES = 20
 _BALLAST = "Home Account Cart Search Help About Contact Terms of sale Newsletter Sign in Filter by price Sort by name. "

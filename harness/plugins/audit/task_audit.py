@@ -9,19 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import Evaluator, Task, dumps
-from harness.commands.own_settings import quoted
-from harness.config.site_settings import SitesSettings
+from harness.api.command_line import quoted
+from harness.api.configuration import SitesSettings
+from harness.api.files import safe_files, write_atomic
+from harness.api.journals import FinalState, is_run_folder, journals_in, read, read_final_state
+from harness.api.tasks import load_task_file
+from harness.api.terminal import Terminal
 from harness.errors import ConfigError
-from harness.files import safe_files
-from harness.files.disk import write_atomic
-from harness.journal.final_state import FinalState, read_final_state
-from harness.journal.log import read
-from harness.journal.names import is_run_folder, journals_in
 from harness.plugins.audit.exploit import Exploit
 from harness.plugins.audit.findings import Tried
 from harness.plugins.audit.static_audit import audit, tried
-from harness.reports.terminal import Terminal
-from harness.tasks import load
 
 _AGENT = "harness.plugins.audit.exploit_agent.ExploitAgent"
 _JUDGE = "harness.plugins.audit.obedient_judge.ObedientJudge"
@@ -43,8 +40,7 @@ async def scored(options: argparse.Namespace, exploits: Sequence[Exploit]) -> li
     Raises:
         UsageError: There are no such tasks, or the settings are wrong.
     """
-    from harness.cli import configured
-    from harness.evaluation.builder import build_benchmark, build_evaluators
+    from harness.api.evaluation import build_benchmark, build_evaluators, configured
 
     config = configured(options.overrides, options.config_dir)
     evaluators = build_evaluators(config, build_benchmark(config.task))
@@ -63,8 +59,7 @@ def played(options: argparse.Namespace, exploits: Sequence[Exploit], console: Te
     Raises:
         UsageError: There are no such tasks, or the settings are wrong.
     """
-    from harness.cli import configured
-    from harness.evaluation.builder import load_tasks
+    from harness.api.evaluation import configured, load_tasks
 
     if is_run_folder(options.of):
         raise ConfigError(f"{options.of} is a run folder; --play needs the task file that its tasks are from")
@@ -110,8 +105,7 @@ def _references(options: argparse.Namespace) -> Path:
 
 
 def _play(overrides: Sequence[str], config_dir: Path | None, exploit: Exploit) -> list[Tried]:
-    from harness.cli import configured
-    from harness.evaluation.orchestrator import evaluate
+    from harness.api.evaluation import configured, evaluate
 
     config = configured(overrides, config_dir)
     folder, quiet = Path(config.run.root) / config.run.id, Terminal(highlight=False)
@@ -127,7 +121,7 @@ def _of_file(
     """Tasks of a file; sites without a configured address get one that leads nowhere."""
     bases = {name: f"http://{name.replace('_', '-')}.test" for name in _placeholders(path)}
     known = {} if sites.embedded and not set(bases) & set(sites.by_name) else sites.canonical_bases
-    return _Audited(tasks=load(path, bases | known, ids=ids, evaluators=evaluators))
+    return _Audited(tasks=load_task_file(path, bases | known, ids=ids, evaluators=evaluators))
 
 
 def _placeholders(path: Path) -> set[str]:

@@ -18,14 +18,12 @@ from harness.api import (
     RecordedEpisode,
     digest,
 )
-from harness.benchmarks.sealed_answers import decrypt
-from harness.benchmarks.task_rows import needed_text, read_rows
-from harness.evaluators.judge import last_word
-from harness.evaluators.quotation import RULE, quoted
-from harness.evaluators.result import WEBARENA
+from harness.api.judging import RULE, last_word, quoted
+from harness.api.scoring import WEBARENA
+from harness.api.sealed_answers import decrypt
+from harness.api.tasks import Fields, needed_text, read_rows
 from harness.plugins.browsecomp.published_grader import PublishedGrader
 from harness.plugins.browsecomp.reference_answer import NAME, reference_answer
-from harness.tasks.validation import Fields
 
 GRADER = f"""You compare an answer to a question with the correct answer, which is known. You do not try to answer the \
 question yourself, and argue for no other answer.

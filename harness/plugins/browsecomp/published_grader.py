@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from harness.api import Finding, JudgeAccess, JudgedEvaluator, Message, RecordedEpisode, digest
-from harness.benchmarks.judge_parts import own_prompts
+from harness.api.judging import own_prompts
 from harness.plugins.browsecomp.reference_answer import reference_answer
 
 _FIELD = re.compile(r"\{(question|response|correct_answer)\}")

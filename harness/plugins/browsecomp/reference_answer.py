@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from harness.api import EvaluatorError, Task
-from harness.benchmarks.sealed_answers import decrypt
+from harness.api.sealed_answers import decrypt
 
 NAME = "browsecomp"
 

@@ -17,8 +17,8 @@ from typing import BinaryIO, cast
 
 import zstandard
 
+from harness.api.files import MAX_BYTES
 from harness.errors import JournalError, UsageError
-from harness.files.safe_files import MAX_BYTES
 from harness.runs.opened_run import MAGIC, TRAILER, TRAILER_BYTES
 
 _LEVEL = 9

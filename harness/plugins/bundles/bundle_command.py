@@ -5,8 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+from harness.api.text import flat
 from harness.errors import ConfigError, ExitCode
-from harness.escape import flat
 
 HELP = "write a run into one file, without cookies and logs, that anybody can verify"
 EXAMPLE = "harness bundle results/demo-prompt-scripted --to demo.cairn"
@@ -31,11 +31,10 @@ def _searched(known: int) -> str:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.commands.run_redactor import run_redactor
+    from harness.api.secrets import run_redactor, secrets_in
     from harness.plugins.bundles.run_bundle import pack
     from harness.runs.opened_run import SUFFIX
     from harness.runs.run import run_folder
-    from harness.secrets.secret_detection import secrets_in
 
     folder = run_folder(options.run).resolve()
     to: Path = options.to or folder.with_name(folder.name + SUFFIX)

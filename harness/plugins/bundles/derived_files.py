@@ -11,17 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import CodecError, JsonObject, loads
-from harness.codec import build, plain, repeats_a_key
+from harness.api.files import safe_files
+from harness.api.journals import ArtifactStore, EpisodeResult, FinalState
+from harness.api.records import Scored, build, plain, repeats_a_key
+from harness.api.rescoring import Invocation, RescoreResult, Summary, as_json, basis, references_of, summarize
+from harness.api.scoring import DIALECTS
 from harness.errors import JournalError
-from harness.evaluators import DIALECTS
-from harness.files import safe_files
-from harness.journal.final_state import FinalState
-from harness.journal.index import EpisodeResult
-from harness.journal.store import ArtifactStore
-from harness.records import Scored
-from harness.reports.basis import basis
-from harness.reports.summary import Invocation, Summary, as_json, summarize
-from harness.runner.rescore import RescoreResult, references_of
 from harness.runs.about import run_info
 from harness.runs.results import not_begun, result_of
 

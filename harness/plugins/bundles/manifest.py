@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.api import CodecError, dumps, loads
-from harness.codec import build, repeats_a_key
+from harness.api.journals import JOURNAL_SUFFIX, FinalState
+from harness.api.records import Status, build, optional, repeats_a_key
+from harness.api.scoring import DIALECTS
 from harness.errors import ConfigError
-from harness.evaluators import DIALECTS
-from harness.journal.final_state import FinalState
-from harness.journal.names import JOURNAL_SUFFIX
 from harness.plugins.bundles.archive import BundleDamaged
-from harness.records import Status
-from harness.records.optional import optional
 
 MANIFEST = "manifest.json"
 FORMAT = 1

@@ -13,13 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness import EVALUATOR_VERSION, __version__
+from harness.api.files import replacing, safe_files, translate_os_errors
+from harness.api.journals import RunFolder, journals_in, named_digests, read_final_state, stored
+from harness.api.secrets import Redactor
 from harness.errors import ConfigError, JournalError, StorageError
-from harness.files import safe_files
-from harness.files.disk import replacing, translate_os_errors
-from harness.journal.final_state import read_final_state
-from harness.journal.garbage import named_digests
-from harness.journal.names import journals_in
-from harness.journal.store import RunFolder, stored
 from harness.plugins.bundles.archive import BundleDamaged, digest_of, opened, write_archive
 from harness.plugins.bundles.manifest import (
     MANIFEST,
@@ -33,7 +30,6 @@ from harness.plugins.bundles.manifest import (
 )
 from harness.plugins.bundles.verification import AS_RECORDED, verify
 from harness.runs.opened_run import SUFFIX, OpenedRun
-from harness.secrets.redaction import Redactor
 
 _MOST_NOTICES = 20
 

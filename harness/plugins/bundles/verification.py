@@ -15,23 +15,16 @@ from pathlib import Path
 
 from harness import EVALUATOR_VERSION
 from harness.api import NO_EVALUATORS, Closed, CloseReason, Episode, Evaluator, Stop, dumps
-from harness.choices import Durability
-from harness.codec import repeats_a_key
-from harness.episode.job import task_digest
-from harness.episode.references import with_reference
+from harness.api.files import safe_files
+from harness.api.journals import ArtifactStore, FinalState, Journal, final_state, journals_in, read, scan
+from harness.api.records import Reference, Scored, Status, Verdict, repeats_a_key
+from harness.api.rescoring import recorded_scorer, rescored, with_reference
+from harness.api.scoring import DIALECTS, SHIPPED
+from harness.api.settings import Durability
+from harness.api.tasks import task_digest
 from harness.errors import JournalError
-from harness.evaluators import DIALECTS
-from harness.evaluators.scorer import SHIPPED
-from harness.files import safe_files
-from harness.journal.final_state import FinalState, final_state
-from harness.journal.index import scan
-from harness.journal.log import Journal, read
-from harness.journal.names import journals_in
-from harness.journal.store import ArtifactStore
 from harness.plugins.bundles.derived_files import DerivedFiles
 from harness.plugins.bundles.manifest import MANIFEST, BundledScore, Manifest, claimed_scores
-from harness.records import Reference, Scored, Status, Verdict
-from harness.runner.rescore import recorded_scorer, rescored
 from harness.runs.notes import corrected_notes
 
 AS_RECORDED = (

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.commands.own_settings import add_own_settings
+from harness.api.command_line import add_own_settings
+from harness.api.text import flat
 from harness.errors import ConfigError, ExitCode, JournalError
-from harness.escape import flat
 
 if TYPE_CHECKING:
     from harness.api import Evaluator
@@ -57,8 +57,7 @@ def _evaluators(options: argparse.Namespace) -> "Mapping[str, Evaluator]":
 
     if not options.overrides and options.config_dir is None:
         return NO_EVALUATORS
-    from harness.cli import configured
-    from harness.evaluation.builder import build_benchmark, build_evaluators
+    from harness.api.evaluation import build_benchmark, build_evaluators, configured
 
     config = configured(options.overrides, options.config_dir)
     return build_evaluators(config, build_benchmark(config.task))

@@ -22,12 +22,10 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from harness.actions.truncate import cut
+from harness.api.files import safe_files
+from harness.api.processes import BUFFERED, MachineCapacity, end_marked, kill_tree, marks, worker_environment
+from harness.api.text import cut
 from harness.errors import ConfigError
-from harness.files import safe_files
-from harness.runner.capacity import MachineCapacity
-from harness.runner.executors.ipc import BUFFERED
-from harness.runner.process_tree import end_marked, kill_tree, marks, worker_environment
 
 logger = logging.getLogger(__name__)
 

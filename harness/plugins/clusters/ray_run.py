@@ -1,12 +1,19 @@
 """`executor=ray`: the workers of a run on the nodes of a Ray cluster."""
 
-from harness.evaluation.executor_choice import PLAYER, Workers, number_of_workers, serving, size_of, supervised
-from harness.evaluation.run_context import RunContext
+from harness.api.processes import machine_capacity
+from harness.api.rescoring import Invocation
+from harness.api.running import (
+    PLAYER,
+    Progress,
+    RunContext,
+    Scheduler,
+    Workers,
+    number_of_workers,
+    serving,
+    size_of,
+    supervised,
+)
 from harness.plugins.clusters.ray_cluster import RayClusterSpec, on_cluster
-from harness.protocols import Progress
-from harness.reports.summary import Invocation
-from harness.runner.capacity import machine_capacity
-from harness.runner.scheduler import Scheduler
 
 
 async def play_on_ray(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:

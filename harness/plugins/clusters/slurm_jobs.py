@@ -17,13 +17,10 @@ from secrets import token_hex
 from typing import Any
 
 from harness.api import CodecError, dumps
-from harness.codec import build
+from harness.api.files import SideFile, Within, safe_files, write_atomic
+from harness.api.records import build
+from harness.api.settings import ExecutorSettings, Tree
 from harness.errors import ConfigError
-from harness.files import safe_files
-from harness.files.disk import Within, write_atomic
-from harness.files.side_file import SideFile
-from harness.settings.executor import ExecutorSettings
-from harness.settings.fields import Tree
 
 _KNOWN = "jobs.json"
 _SHARD, _NUMBER, _FOLDER = (

@@ -11,25 +11,27 @@ from collections import defaultdict
 from pathlib import Path
 
 from harness.api import CodecError
-from harness.codec import build
-from harness.config import HIDDEN
-from harness.episode.job import task_digest
-from harness.episode.references import Outcomes, as_asked
+from harness.api.configuration import HIDDEN
+from harness.api.files import safe_files
+from harness.api.journals import journal_name, merge
+from harness.api.processes import kill_orphans
+from harness.api.records import build
+from harness.api.rescoring import Invocation, Outcomes, as_asked
+from harness.api.running import (
+    Phase,
+    Progress,
+    ProgressEvent,
+    RunContext,
+    Scheduler,
+    is_finished,
+    pending_jobs,
+    pending_policy,
+    standing,
+)
+from harness.api.tasks import shard_of, task_digest
 from harness.errors import ConfigError, ExitCode, JournalError, ShutdownRequested, UsageError
-from harness.evaluation.builder import pending_policy
-from harness.evaluation.retry_request import standing
-from harness.evaluation.run_context import RunContext
-from harness.files import safe_files
-from harness.journal.merge import merge
-from harness.journal.store import journal_name
 from harness.plugins.clusters.slurm_jobs import SlurmJobs
-from harness.protocols import Phase, Progress, ProgressEvent
-from harness.reports.summary import Invocation
-from harness.runner.pending import is_finished, pending_jobs
-from harness.runner.process_tree import kill_orphans
-from harness.runner.scheduler import Scheduler
 from harness.runs.about import SUMMARY
-from harness.tasks.shards import shard_of
 
 LOOK_EVERY_S = 2.0
 _SHARD = re.compile("[0-9]+-of-[0-9]+")

@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-from harness.actions.computer_calls import Screen
-from harness.agents.kind import AgentContext
-from harness.agents.tools_agent import calling_agent
 from harness.api import Agent, ChatModel
+from harness.api.actions import Screen
+from harness.api.agent_kinds import AgentContext, calling_agent
+from harness.api.pictures import scaled_size
+from harness.api.settings import ComputerSettings
 from harness.errors import ConfigError
-from harness.pictures.png import scaled_size
 from harness.plugins.computer_agent.box import ComputerBox
-from harness.settings.agents import ComputerSettings
 
 
 class ComputerKind:

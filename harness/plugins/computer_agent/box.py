@@ -8,12 +8,6 @@ import asyncio
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from harness.actions import CloseTab, GoBack, GoForward, KeepNote, NewTab, Screenshot, TabFocus
-from harness.actions.computer_calls import Screen
-from harness.actions.truncate import cut
-from harness.agents.calls import arguments_of
-from harness.agents.task_images import with_objective
-from harness.agents.tools_agent import ToolBox
 from harness.api import (
     Action,
     ComputerTool,
@@ -28,9 +22,10 @@ from harness.api import (
     Tool,
     ToolCall,
 )
-from harness.pictures.png import blank_picture, crop_picture, scale_picture
-from harness.pictures.task_picture import image_part
-from harness.records.chat import COMPUTER
+from harness.api.actions import CloseTab, GoBack, GoForward, KeepNote, NewTab, Screen, Screenshot, TabFocus
+from harness.api.agent_kinds import COMPUTER, ToolBox, arguments_of, with_objective
+from harness.api.pictures import blank_picture, crop_picture, image_part, scale_picture
+from harness.api.text import cut
 
 FUNCTIONS: tuple[type[Action], ...] = (Goto, GoBack, GoForward, NewTab, TabFocus, CloseTab, Stop)
 MOST_OF_A_NAME = 100

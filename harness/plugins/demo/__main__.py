@@ -4,8 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
-from harness.embedded_server import KEY_VARIABLE
-from harness.loopback_server import run
+from harness.api.http_server import KEY_VARIABLE, run
 from harness.plugins.demo.registry import SITES
 from harness.plugins.demo.tenants import SitesApp
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import quote, urlencode, urlsplit
 
-from harness.browser.session.functions import FunctionContext, PageFunction, part_of
+from harness.api.pages import FunctionContext, PageFunction, part_of
 
 
 async def _shop_latest_order_url(context: FunctionContext) -> str:

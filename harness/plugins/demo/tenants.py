@@ -22,7 +22,7 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
-from harness.embedded_server import KEY_HEADER
+from harness.api.http_server import KEY_HEADER
 from harness.plugins.demo.accounts import COOKIE, SCHEMA, find_session
 from harness.plugins.demo.web import HERE, Form, SiteApp, SiteRoute, Visit
 

@@ -17,8 +17,8 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
+from harness.api.templates import template_environment
 from harness.plugins.demo.accounts import COOKIE, LoginSession, User, check_password, close_session, open_session
-from harness.template_environment import template_environment
 
 TODAY = "2026-03-14"
 """The one date on which everything happens: no page shows the wall clock."""

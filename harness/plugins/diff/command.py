@@ -11,9 +11,9 @@ from harness.api import ExitCode
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
+    from harness.api.terminal import Terminal
     from harness.plugins.diff.alignment import Move, Parting
     from harness.plugins.diff.whole_runs import Parted
-    from harness.reports.terminal import Terminal
     from harness.runs import Episode, Run
 
 HELP = "show where runs or trials of one task part: side by side, or for each task the step and what was decided there"
@@ -87,8 +87,8 @@ def _episodes(
 
 
 def _one(options: argparse.Namespace, named: "Sequence[tuple[str, Episode]]") -> int:
+    from harness.api.terminal import Terminal
     from harness.plugins.diff.alignment import moves_of, parting_of
-    from harness.reports.terminal import Terminal
     from harness.runs import escaped
 
     moves = [moves_of(episode) for _, episode in named]
@@ -158,8 +158,8 @@ def _how(outcome: str) -> str:
 
 
 def _whole(options: argparse.Namespace, names: Sequence[str], runs: "Sequence[Run]") -> int:
+    from harness.api.terminal import Terminal
     from harness.plugins.diff.whole_runs import part_runs, part_trials
-    from harness.reports.terminal import Terminal
     from harness.runs import escaped
 
     for damage in [damage for one in runs for damage in one.damaged]:

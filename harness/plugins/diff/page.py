@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.api.command_line import FURTHER_PAGES
 from harness.errors import JournalError, StorageError
 from harness.plugins.diff.alignment import Move, Parting, moves_of, parting_of, rows_of
-from harness.reports.pages import FURTHER_PAGES
 from harness.runs import Episode
 from harness.runs.task_page import StepView, TaskPageModel, story_of
 

@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.codec import dumps
+    from harness.api import dumps
     from harness.plugins.find.query import terms_of
     from harness.plugins.find.search import find
     from harness.runs import Run, escaped, one_line

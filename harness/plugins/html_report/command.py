@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from harness.commands.scoring_option import add_scoring
+from harness.api.command_line import add_scoring
 from harness.errors import ExitCode
 
 HELP = "write the HTML report of a run"

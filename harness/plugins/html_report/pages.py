@@ -22,9 +22,11 @@ import jinja2
 from markupsafe import Markup
 
 from harness.api import dumps
-from harness.escape import one_line, visible
+from harness.api.templates import template_environment
+from harness.api.text import visible
 from harness.plugins.html_report.chart import Histogram
 from harness.plugins.html_report.decisive_step import cause_step, ending_step, refusals, verdict_step
+from harness.runs import one_line
 from harness.runs.about import RunInfo
 from harness.runs.baselines import NO_BASELINE, Baseline, is_baseline, rate_of
 from harness.runs.figures import facts, judging
@@ -35,7 +37,6 @@ from harness.runs.notes import UNCONFINED
 from harness.runs.results import Result
 from harness.runs.statistics import Statistics
 from harness.runs.task_page import TEXT_LIMIT, TaskPageModel
-from harness.template_environment import template_environment
 
 TEMPLATES = Path(__file__).parent / "templates"
 _MOST_COLUMNS = 7

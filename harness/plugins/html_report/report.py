@@ -14,12 +14,10 @@ from urllib.parse import quote
 
 from harness import __version__
 from harness.api import CodecError, JsonObject, dumps, loads
-from harness.codec import plain
+from harness.api.files import SideFile, Within, safe_files, translate_os_errors, write_atomic
+from harness.api.journals import ArtifactStore
+from harness.api.records import plain
 from harness.errors import JournalError
-from harness.files import safe_files
-from harness.files.disk import Within, translate_os_errors, write_atomic
-from harness.files.side_file import SideFile
-from harness.journal.store import ArtifactStore
 from harness.plugins.html_report.chart import charts
 from harness.plugins.html_report.pages import Pages, RunView, TaskView, style, version
 from harness.runs.about import RunInfo

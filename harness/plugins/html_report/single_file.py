@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness.api.files import translate_os_errors
+from harness.api.journals import ArtifactStore, name_of
 from harness.errors import JournalError
-from harness.files.disk import translate_os_errors
-from harness.journal.names import name_of
-from harness.journal.store import ArtifactStore
 from harness.plugins.html_report.chart import charts
 from harness.plugins.html_report.pages import Pages, RunView
 from harness.plugins.html_report.report import selected_text, task_view

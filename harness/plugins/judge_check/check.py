@@ -30,17 +30,14 @@ from harness.api import (
     dumps,
     loads,
 )
-from harness.codec import build, plain
+from harness.api.files import safe_files, sync_folder, translate_os_errors, write_whole
+from harness.api.judging import JudgeForEpisode, JudgeSession
+from harness.api.records import Eval, Judged, build, optional, plain
+from harness.api.scoring import CORRECTED
+from harness.api.secrets import NO_SECRETS, Redactor
 from harness.errors import JournalError, TaskError
-from harness.evaluators.judge import JudgeForEpisode, JudgeSession
-from harness.evaluators.result import CORRECTED
-from harness.files import safe_files
-from harness.files.disk import sync_folder, translate_os_errors, write_whole
 from harness.plugins.judge_check.labelled_set import Label, LabelledSet, LabelledTrajectory
-from harness.records import Eval, Judged
-from harness.records.optional import optional
 from harness.runs.judge_error import Agreement
-from harness.secrets.redaction import NO_SECRETS, Redactor
 
 JUDGMENTS = "judgments.jsonl"
 

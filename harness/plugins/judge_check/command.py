@@ -4,16 +4,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.commands.own_settings import add_own_settings
+from harness.api.command_line import Registry, add_own_settings
 from harness.errors import ConfigError, ExitCode
-from harness.registry import Registry
 
 if TYPE_CHECKING:
     from harness.api import Judge, JudgedEvaluator
-    from harness.config import Config
+    from harness.api.configuration import Config
+    from harness.api.terminal import Terminal
     from harness.plugins.judge_check.check import Judgment
     from harness.plugins.judge_check.labelled_set import LabelledSet
-    from harness.reports.terminal import Terminal
     from harness.runs.judge_error import JudgeError
 
 HELP = "measure a judge against labelled trajectories: precision, recall, accuracy and Cohen's kappa with intervals"
@@ -49,9 +48,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     import asyncio
 
-    from harness.cli import configured
+    from harness.api.evaluation import configured
+    from harness.api.terminal import Terminal
     from harness.plugins.judge_check.labelled_set import read_labels
-    from harness.reports.terminal import Terminal
 
     if options.limit is not None and options.limit < 1:
         raise ConfigError(f"--limit {options.limit} leaves no trajectory; give a number from 1")
@@ -66,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _method(config: "Config", name: str) -> "JudgedEvaluator":
     from harness.api import JudgedEvaluator
-    from harness.evaluation.builder import build_benchmark, build_evaluators
+    from harness.api.evaluation import build_benchmark, build_evaluators
 
     shipped = JUDGES.names()
     found = build_evaluators(config, build_benchmark(config.task)).get(name) or (
@@ -84,9 +83,8 @@ async def _checked(
 ) -> "tuple[JudgeError, str]":
     from contextlib import AsyncExitStack, closing
 
-    from harness.commands.configured_judge import open_judge
-    from harness.config.config_tree import build_redactor
-    from harness.journal.lock import RunLock
+    from harness.api.evaluation import build_redactor, open_judge
+    from harness.api.journals import RunLock
     from harness.plugins.judge_check.check import JudgeCheck, JudgmentLog
 
     async with AsyncExitStack() as stack:
@@ -108,8 +106,8 @@ async def _checked(
 def _folder(root: Path, judge: "Judge", method: "JudgedEvaluator", name: str) -> Path:
     """One for each judge and prompt; it is made."""
     from harness.api import digest
-    from harness.config import slug
-    from harness.files.disk import translate_os_errors
+    from harness.api.configuration import slug
+    from harness.api.files import translate_os_errors
     from harness.runs.judge_error import FOLDER
 
     own = digest([judge.name, method.prompt_digest])[:12]
@@ -151,7 +149,7 @@ def _result(
 
 def _write(folder: Path, error: "JudgeError") -> None:
     from harness.api import dumps
-    from harness.files.disk import write_atomic
+    from harness.api.files import write_atomic
     from harness.runs.judge_error import RESULT
 
     write_atomic(folder / RESULT, dumps(error, pretty=True) + b"\n")

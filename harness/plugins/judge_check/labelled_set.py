@@ -22,10 +22,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness.api import CodecError, TrajectoryStep, loads
-from harness.benchmarks.task_rows import read_bytes
+from harness.api.files import safe_files
+from harness.api.tasks import Fields, read_bytes
 from harness.errors import TaskError, UnsafeFile
-from harness.files import safe_files
-from harness.tasks.validation import Fields
 
 _LABELS = {"successful": True, "unsuccessful": False, "unsure": None, "": None}
 _COLUMNS = ("benchmark", "task_id", "model_name", "trajectory_success")

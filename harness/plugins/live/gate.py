@@ -13,7 +13,7 @@ from collections.abc import Callable
 from playwright.async_api import Browser, BrowserContext, CDPSession, Error
 
 from harness.api import JsonObject
-from harness.browser.tabs.tabs import Tabs
+from harness.api.pages import Tabs
 from harness.plugins.live.pace import Pace, pace_folder
 from harness.plugins.live.robots import RobotsCache
 from harness.plugins.live.rules import LiveRules, host_name

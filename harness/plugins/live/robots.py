@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from protego import Protego
 
-from harness.browser.network.http import fetch
+from harness.api.site_requests import fetch
 from harness.errors import SiteUnavailable
 
 MAX_BYTES = 500 * 1024

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
-from harness.choices import ValueRange
+from harness.api.settings import ValueRange
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:  # the settings are read by every start, which must not wait for playwright

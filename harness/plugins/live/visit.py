@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from playwright.async_api import BrowserContext, Error, Request, Response
 
-from harness.actions.navigation import GoBack, GoForward
 from harness.api import Action, Goto
-from harness.browser.driver.cdp_receive import fast_listener
-from harness.browser.session.page_values import bounded
-from harness.browser.tabs.tabs import Tabs
+from harness.api.actions import GoBack, GoForward
+from harness.api.pages import Tabs, bounded, fast_listener
 from harness.plugins.live.blocks import FACTS, PageFacts, recognise
 from harness.plugins.live.pace import Place
 from harness.plugins.live.rules import host_name

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from harness.api.command_line import FURTHER_PAGES, TASK_DIFFS
 from harness.errors import StorageError
 from harness.plugins.matrix.command import difference_said, many_said
 from harness.plugins.matrix.matrix import Cell, Matrix, Row, trial_of
-from harness.reports.pages import FURTHER_PAGES, TASK_DIFFS
 from harness.runs import FAILED, PASSED
 from harness.runs.comparison import Pair
 

@@ -6,8 +6,8 @@ import ast
 from importlib.util import find_spec
 from pathlib import Path
 
+from harness.api.files import safe_files
 from harness.errors import ConfigError, UnsafeFile
-from harness.files import safe_files
 
 _PREFIX, _SUFFIX = "miniwob/", "-v1"
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from harness.loopback_server import run
+from harness.api.http_server import run
 from harness.plugins.miniwob.package_pages import html_folder
 
 

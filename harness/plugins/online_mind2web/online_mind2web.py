@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.api import LIVE, Benchmark, Evaluator
-from harness.benchmarks.task_rows import address, id_of, needed_text, read_rows
+from harness.api.tasks import address, id_of, needed_text, read_rows
 from harness.plugins.online_mind2web.webjudge import WebJudge
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from harness.api import Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode, digest
-from harness.benchmarks.judge_parts import asked, jpeg_part, own_prompts, taken_screenshots, text_part
+from harness.api.judging import asked, jpeg_part, own_prompts, taken_screenshots, text_part
 
 _AT_ONCE = 4
 _RATING = re.compile("[1-5]")

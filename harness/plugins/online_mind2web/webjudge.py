@@ -12,10 +12,8 @@ import re
 from collections.abc import Mapping
 
 from harness.api import EvaluatorError, Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode, digest
-from harness.benchmarks.judge_parts import actions_of, asked, picture_part, screenshots_of, text_part
-from harness.evaluators.judge import last_word
-from harness.evaluators.quotation import RULE, quoted
-from harness.evaluators.result import WEBARENA
+from harness.api.judging import RULE, actions_of, asked, last_word, picture_part, quoted, screenshots_of, text_part
+from harness.api.scoring import WEBARENA
 from harness.plugins.online_mind2web.published_webjudge import PublishedWebJudge
 
 _AT_ONCE = 4

@@ -12,9 +12,9 @@ from harness.api import ExitCode
 from harness.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
+    from harness.api.terminal import Terminal
     from harness.plugins.policies.figures import Figures, Judged
     from harness.plugins.policies.policy import Policy
-    from harness.reports.terminal import Terminal
     from harness.runs import Run
 
 HELP = "say which policies of their tasks agents kept, violated, or may have violated, and at which step"
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 
         sys.stdout.write(markdown(found))
     else:
-        from harness.reports.terminal import Terminal
+        from harness.api.terminal import Terminal
 
         _print(Terminal(highlight=False), found)
     return _exit_code(found, options.fail_under)
@@ -109,10 +109,8 @@ def _given(path: Path, run: "Run") -> "Mapping[str, tuple[Policy, ...]]":
         TaskError: The file, a task or a policy is wrong.
         ConfigError: No task of the file has any.
     """
+    from harness.api.tasks import Fields, expand, read_task_file
     from harness.plugins.policies.policy import KEY, read_policies
-    from harness.tasks.placeholders import expand
-    from harness.tasks.task_file import read
-    from harness.tasks.validation import Fields
 
     bases = {
         key.split(".")[1]: str(value).rstrip("/")
@@ -121,7 +119,7 @@ def _given(path: Path, run: "Run") -> "Mapping[str, tuple[Policy, ...]]":
     }
     found = {
         entry.task_id: read_policies(Fields(entry.place, expand(entry.place, {KEY: entry.fields[KEY]}, bases)))
-        for entry in read(path)
+        for entry in read_task_file(path)
         if entry.fields.get(KEY)
     }
     if not found:
@@ -130,8 +128,8 @@ def _given(path: Path, run: "Run") -> "Mapping[str, tuple[Policy, ...]]":
 
 
 def _write_page(path: Path, found: Sequence[Reading]) -> None:
+    from harness.api.command_line import FURTHER_PAGES
     from harness.plugins.policies.report import TEMPLATES, page_of
-    from harness.reports.pages import FURTHER_PAGES
 
     text = FURTHER_PAGES.find("html")(TEMPLATES, "policies.html", **page_of(found))
     try:

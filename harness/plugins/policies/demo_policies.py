@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.api import Benchmark
-from harness.benchmarks.task_rows import read_rows
+from harness.api.tasks import read_rows
 
 SITES = ("shop", "forum", "code", "office")
 DESTRUCTIVE: Mapping[str, str] = {

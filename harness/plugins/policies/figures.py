@@ -8,11 +8,11 @@ lower bound where there are such; `cup_at_most` is the other end. Only episodes 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.api.records import Status
 from harness.errors import JournalError
 from harness.plugins.policies.policy import Policy, policies_of
 from harness.plugins.policies.trace import trace_of
 from harness.plugins.policies.verdicts import KEPT, UNKNOWN, VIOLATED, Verdict, verdicts_on
-from harness.records import Status
 from harness.runs import PASSED, Episode, Run
 from harness.runs.intervals import Interval, clustered_bootstrap, clustered_rate, pass_hat_k, wilson
 

@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from harness.api import Task
+from harness.api.records import HtmlTarget
+from harness.api.tasks import Fields
 from harness.plugins.policies.words import ACTIONS, alternatives
-from harness.records import HtmlTarget, Task
-from harness.tasks.validation import Fields
 
 KEY = "policies"
 """Of a task."""

@@ -10,9 +10,9 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
+from harness.api.processes import MARK, WORKER_MARK, kill_tree
 from harness.errors import ConfigError
 from harness.plugins.process_agent import launcher
-from harness.runner.process_tree import MARK, WORKER_MARK, kill_tree
 
 MOST_OUTPUT = 1 << 20
 """Bytes of standard output, and of standard error, that are kept: the last ones."""

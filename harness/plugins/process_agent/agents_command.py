@@ -3,8 +3,8 @@
 import argparse
 import sys
 
+from harness.api.text import flat
 from harness.errors import ConfigError, ExitCode
-from harness.escape import flat
 
 HELP = "install, list or remove what the shipped process agents (agent=browser-use …) need"
 EXAMPLE = "harness agents install browser-use"

@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.agents.tools_agent import ToolBox
 from harness.api import Episode, LiveObservation, Observation, Step, Tool, ToolCall, dumps
+from harness.api.agent_kinds import ToolBox
+from harness.api.records import Boundary
 from harness.plugins.process_agent.call_result import OVER, CallResult, look, result_of
 from harness.plugins.process_agent.deps import SessionDeps
 from harness.plugins.process_agent.events import Called
-from harness.records import Boundary
 
 OBSERVE = Tool(
     name="observe",

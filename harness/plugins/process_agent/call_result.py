@@ -3,9 +3,9 @@
 from base64 import b64encode
 from dataclasses import dataclass
 
-from harness.agents import page
 from harness.api import InvalidAction, JsonObject, Observation, Refused, Step, Unknown
-from harness.records import Done
+from harness.api.agent_kinds import page
+from harness.api.records import Done
 
 OVER = "RESULT: done\nThe episode is over."
 

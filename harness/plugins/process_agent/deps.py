@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from harness.api.agent_kinds import SessionJournal
 from harness.plugins.process_agent.divergence import Divergence
 from harness.plugins.process_agent.events import Inbox
 from harness.plugins.process_agent.intake import Intake
 from harness.plugins.process_agent.process_plan import ProcessPlan
 from harness.plugins.process_agent.recording import Recording
 from harness.plugins.process_agent.violations import Violations
-from harness.protocols import SessionJournal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,11 @@
 """What is done when a process that was started again does something else than is recorded: never in silence."""
 
-from harness.choices import OnDivergence
+from harness.api.agent_kinds import SessionJournal
+from harness.api.records import Boundary, Diverged
+from harness.api.settings import OnDivergence
 from harness.errors import AgentDiverged, EnvironmentDiverged, InfraError
 from harness.plugins.process_agent.events import Broken, Inbox, SessionOver
 from harness.plugins.process_agent.recording import Recording
-from harness.protocols import SessionJournal
-from harness.records import Boundary, Diverged
 
 MOST_OF_A_REASON = 500
 

@@ -19,8 +19,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from harness.api import CodecError, loads
-from harness.llm.passthrough import ForeignRequest, NotARequest, kept_headers
-from harness.llm.providers import names, provider_of
+from harness.api.endpoints import provider_names, provider_of
+from harness.api.gateway import ForeignRequest, NotARequest, kept_headers
+from harness.api.records import Guarded
 from harness.plugins.process_agent.browser_boundary import BrowserBoundary
 from harness.plugins.process_agent.deps import SessionDeps
 from harness.plugins.process_agent.events import SessionOver
@@ -28,7 +29,6 @@ from harness.plugins.process_agent.intake import LEAST, MOST_BYTES, Overload, Sh
 from harness.plugins.process_agent.mcp_server import McpServer
 from harness.plugins.process_agent.model_boundary import ModelBoundary
 from harness.plugins.process_agent.violations import Violations
-from harness.records import Guarded
 
 _SHARE = "cairn.share"
 """Where a request has its share of what the process may have under way; it counts until its answer is sent."""
@@ -48,7 +48,7 @@ def gateway_app(
         task: The message to the process, JSON.
     """
     doors = _Doors(deps, model, browser, task)
-    spoken = {f"/v1{provider_of(name).path}": name for name in names()}
+    spoken = {f"/v1{provider_of(name).path}": name for name in provider_names()}
 
     def route(path: str, handler: Handler, method: str = "POST") -> Route:
         return Route(path, _answering(handler, deps.violations), methods=[method])

@@ -4,19 +4,16 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from harness.agents.kind import AgentContext, LaneServices
-from harness.agents.tools_agent import tool_box
-from harness.choices import ObservationType
-from harness.evaluation.found_results import results_in
-from harness.llm.passthrough import Passthrough
+from harness.api.agent_kinds import AgentContext, LaneServices, tool_box
+from harness.api.gateway import Passthrough
+from harness.api.processes import FileView, choose_sandbox, view_of
+from harness.api.settings import ObservationType, ProcessSettings
 from harness.plugins.process_agent.agent_process import find_program, process_environment
+from harness.plugins.process_agent.found_results import results_in
 from harness.plugins.process_agent.process_plan import ProcessPlan
 from harness.plugins.process_agent.request_key import Volatile
 from harness.plugins.process_agent.session import ProcessAgent
 from harness.plugins.process_agent.shipped_agents import placed_command
-from harness.sandbox.bubblewrap import choose_sandbox
-from harness.sandbox.file_view import FileView, view_of
-from harness.settings.process_agent import ProcessSettings
 
 _SHARED = (Path("/opt"), Path("/usr/local"))
 """Of what every confined process may read, where people put files of their own."""

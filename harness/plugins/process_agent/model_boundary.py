@@ -11,14 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from harness.api import CodecError, dumps, loads
+from harness.api.agent_kinds import StagedArtifact, working_s
+from harness.api.gateway import ForeignAnswer, ForeignRequest, Passthrough
+from harness.api.records import Answered, Asked, Boundary
 from harness.errors import JournalError
-from harness.llm.passthrough import ForeignAnswer, ForeignRequest, Passthrough
 from harness.plugins.process_agent.deps import SessionDeps
 from harness.plugins.process_agent.events import OverBudget, SessionOver
 from harness.plugins.process_agent.request_difference import first_difference
-from harness.protocols import StagedArtifact
-from harness.records import Answered, Asked, Boundary
-from harness.working_time import working_s
 
 _LONGEST_NAME = 200
 

@@ -9,17 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.api.http_server import Clients, serving
+from harness.api.processes import (
+    BROWSER_PORT,
+    INSIDE,
+    PORT,
+    Bubblewrap,
+    EpisodeFolder,
+    FileView,
+    Masks,
+    mount_arguments,
+    stage_command,
+    view_of,
+)
+from harness.api.records import Guarded
 from harness.errors import PluginFailed
-from harness.loopback_server import Clients, serving
 from harness.plugins.process_agent.agent_process import AgentProcess, process_environment
+from harness.plugins.process_agent.packets import PacketWatch
 from harness.plugins.process_agent.process_plan import ProcessPlan
 from harness.plugins.process_agent.violations import Violations
-from harness.records import Guarded
-from harness.sandbox.bubblewrap import BROWSER_PORT, PORT, Bubblewrap, stage_command
-from harness.sandbox.file_view import FileView, view_of
-from harness.sandbox.masks import Masks
-from harness.sandbox.mounts import INSIDE, EpisodeFolder, mount_arguments
-from harness.sandbox.packets import PacketWatch
 
 MOST_CONNECTIONS = 256
 """At the same time, of one process to its gateway: each holds a descriptor of the worker."""

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import CodecError, loads
+from harness.api.files import safe_files
 from harness.errors import UnsafeFile
-from harness.files import safe_files
 
 MOST_BYTES = 1 << 20
 

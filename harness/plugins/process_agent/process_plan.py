@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.choices import OnDivergence
+from harness.api.processes import Bubblewrap
+from harness.api.settings import OnDivergence, ProcessSettings
 from harness.plugins.process_agent.request_key import Volatile
-from harness.sandbox.bubblewrap import Bubblewrap
-from harness.settings.process_agent import ProcessSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

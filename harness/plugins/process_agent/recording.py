@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 
 from harness.api import Episode, Step
-from harness.records import Answered, Asked
+from harness.api.records import Answered, Asked
 
 
 class Recording:

@@ -3,8 +3,8 @@
 from itertools import zip_longest
 from typing import Any
 
-from harness.actions.truncate import cut
 from harness.api import dumps
+from harness.api.text import cut
 
 _LONGEST_PLACE = 120
 _BEFORE, _AFTER = 20, 40

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from harness.api import CodecError, loads
-from harness.codec import digest_tree
+from harness.api.records import digest_tree
+from harness.api.text import each_text
 from harness.errors import ConfigError
-from harness.trees import each_text
 
 _GONE = "[volatile]"
 

@@ -9,21 +9,16 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from harness.actions import Keyboard, Mouse
-from harness.agents.tools_agent import ToolBox
 from harness.api import CairnActionSet, ChatSettings, JsonObject, dumps
-from harness.llm.circuit_breaker import OutageWaiter
-from harness.llm.endpoint import Endpoint
-from harness.llm.exchange import Exchanger
-from harness.llm.passthrough import Passthrough
-from harness.llm.permits import Unlimited
-from harness.llm.retry import Retrier
-from harness.loopback_server import serving
+from harness.api.actions import Keyboard, Mouse
+from harness.api.agent_kinds import ToolBox
+from harness.api.endpoints import Endpoint
+from harness.api.gateway import Exchanger, OutageWaiter, Passthrough, Retrier, Unlimited
+from harness.api.http_server import serving
+from harness.api.settings import EndpointSettings, ProcessSettings, RetryPolicy
 from harness.plugins.process_agent.agent_process import find_program, process_environment
 from harness.plugins.process_agent.process_plan import ProcessPlan
 from harness.plugins.process_agent.session import ProcessAgent
-from harness.settings.models import EndpointSettings, RetryPolicy
-from harness.settings.process_agent import ProcessSettings
 
 MODEL = "scripted"
 Answer = str | tuple[str, Mapping[str, Any]]

@@ -17,10 +17,20 @@ from secrets import token_urlsafe
 from shutil import copyfile, rmtree
 from typing import Any
 
-from harness.agents.tools_agent import ToolBox
 from harness.api import AskUser, Decision, Episode, LiveObservation, Reply, Stop, Task, dumps, resolve
+from harness.api.agent_kinds import (
+    Environment,
+    GuardedEnvironment,
+    RestoreResult,
+    SessionJournal,
+    ShareableEnvironment,
+    SharedBrowser,
+    ToolBox,
+    working_s,
+)
+from harness.api.gateway import Passthrough
+from harness.api.records import Boundary, Exited, Guarded
 from harness.errors import ConfigError, InfraError, PluginFailed, ShutdownRequested
-from harness.llm.passthrough import Passthrough
 from harness.plugins.process_agent import mcp_stdio
 from harness.plugins.process_agent.agent_process import AgentProcess
 from harness.plugins.process_agent.browser_boundary import BrowserBoundary
@@ -37,16 +47,6 @@ from harness.plugins.process_agent.process_input import mcp_servers, task_messag
 from harness.plugins.process_agent.process_plan import ProcessPlan
 from harness.plugins.process_agent.recording import Recording
 from harness.plugins.process_agent.violations import Violations
-from harness.protocols import (
-    Environment,
-    GuardedEnvironment,
-    RestoreResult,
-    SessionJournal,
-    ShareableEnvironment,
-    SharedBrowser,
-)
-from harness.records import Boundary, Exited, Guarded
-from harness.working_time import working_s
 
 _GRACE_S = 10.0
 """For a process that has called `stop`, before it is killed."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from harness.config import PROJECT
+from harness.api.configuration import PROJECT
 from harness.errors import ConfigError
 
 ENVIRONMENTS, SCRIPTS = "{agents}", "{examples}"

@@ -7,10 +7,10 @@ is kept in memory until the process has ended.
 import asyncio
 from collections import deque
 
+from harness.api.agent_kinds import SessionJournal
+from harness.api.records import Guarded, PolicyViolation
 from harness.errors import HarnessError
 from harness.plugins.process_agent.events import Broken, Inbox
-from harness.protocols import SessionJournal
-from harness.records import Guarded, PolicyViolation
 
 MOST = 50
 """Different things that are recorded of an attempt."""

@@ -12,13 +12,12 @@ from pathlib import Path
 from re import ASCII, fullmatch
 from typing import Any
 
-from harness.actions.truncate import cut
 from harness.api import EvaluatorError
-from harness.choices import Sandbox
+from harness.api.files import safe_files
+from harness.api.processes import Bubblewrap, choose_sandbox, run_script
+from harness.api.settings import Sandbox
+from harness.api.text import cut
 from harness.errors import ConfigError, PluginFailed, UnsafeFile
-from harness.files import safe_files
-from harness.sandbox.bubblewrap import Bubblewrap, choose_sandbox
-from harness.sandbox.script import run_script
 
 FOLDER = "eval_scripts"
 """The folder beside that of the tasks, as in the package `agisdk`."""

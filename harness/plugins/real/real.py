@@ -11,12 +11,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from harness.api import LIVE, Benchmark, BenchmarkPage, CodecError, Evaluator, Task, loads
-from harness.benchmarks.sealed_answers import seal
-from harness.benchmarks.task_rows import address, id_of, needed_text, read_rows
+from harness.api.sealed_answers import seal
+from harness.api.tasks import Fields, address, id_of, needed_text, read_rows
 from harness.errors import PluginFailed
 from harness.plugins.real.check_scripts import CheckScripts
 from harness.plugins.real.state_checks import NAME, StateChecks, checked_query
-from harness.tasks.validation import Fields
 
 _STATE = """async (limit_ms) => {
   for (const end = performance.now() + limit_ms; performance.now() < end;) {

@@ -17,10 +17,9 @@ from harness.api import (
     digest,
     loads,
 )
-from harness.benchmarks.sealed_answers import unseal
+from harness.api.judging import RULE, last_word, quoted
+from harness.api.sealed_answers import unseal
 from harness.errors import ConfigError
-from harness.evaluators.judge import last_word
-from harness.evaluators.quotation import RULE, quoted
 from harness.plugins.real.check_scripts import CheckScripts
 
 NAME = "real"

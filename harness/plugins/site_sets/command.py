@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.api.text import flat
 from harness.errors import ConfigError, ExitCode
-from harness.escape import flat
 
 if TYPE_CHECKING:
     from harness.plugins.site_sets.lifecycle import Lifecycle

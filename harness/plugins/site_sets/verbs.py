@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from harness.api.text import flat
 from harness.errors import ConfigError, ExitCode, HarnessError
-from harness.escape import flat
 from harness.plugins.site_sets import folder
 from harness.plugins.site_sets.backend import Instance
 from harness.plugins.site_sets.http_request import accepts

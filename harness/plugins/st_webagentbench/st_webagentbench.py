@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.api import Benchmark, BenchmarkPage, Task
-from harness.benchmarks.task_rows import read_rows
+from harness.api.tasks import read_rows
 
 _SCRIPTS = "setup_scripts"
 _POLICIES = "policies"

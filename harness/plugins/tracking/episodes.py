@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import Artifacts, Episode, JsonObject, Tokens
+from harness.api.endpoints import calls_of, kept_of, tokens_of, tools_of
+from harness.api.journals import is_run_folder, read_message
+from harness.api.records import Decided, Scored, Status
 from harness.errors import TrackingError
-from harness.journal.names import is_run_folder
-from harness.journal.prompt_store import read_message
-from harness.llm.recorded_answer import calls_of, tokens_of, tools_of
-from harness.llm.request_frame import kept_of
 from harness.plugins.tracking.trajectory import RolloutError, Scalar, Trajectory, TrajectoryGroup
-from harness.records import Decided, Scored, Status
 from harness.runs import Episode as Attempted
 from harness.runs import Run
 

@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Literal
 
 from harness.api import CodecError, JsonObject, dumps, loads
+from harness.api.files import Within, hold, remove_if_left, safe_files, sync_folder, translate_os_errors, write_atomic
 from harness.errors import TrackingError
-from harness.files import safe_files
-from harness.files.disk import Within, hold, remove_if_left, sync_folder, translate_os_errors, write_atomic
 from harness.plugins.tracking.history import LAST_COLUMNS, History, Row
 from harness.plugins.tracking.name_rules import path_part
 from harness.plugins.tracking.parquet import footer_of, same_content

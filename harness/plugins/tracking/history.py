@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 from harness.api import CodecError, loads
+from harness.api.files import safe_files, sync_folder, translate_os_errors, write_whole
 from harness.errors import TrackingError
-from harness.files import safe_files
-from harness.files.disk import sync_folder, translate_os_errors, write_whole
 
 Mode = Literal["max", "min"]
 LAST_COLUMNS = ("training_step", "time/wall_clock_sec", "step", "recorded_at")

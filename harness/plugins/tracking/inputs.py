@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import Episode
+from harness.api.journals import RunFolder
 from harness.errors import TrackingError
-from harness.journal.store import RunFolder
 from harness.plugins.tracking.episodes import RunTrajectories, trajectory_of
 from harness.plugins.tracking.trajectory import RolloutError
 

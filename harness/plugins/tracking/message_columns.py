@@ -11,8 +11,8 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from harness.api import CodecError, JsonObject, dumps
+from harness.api.journals import picture_in
 from harness.errors import TrackingError
-from harness.journal.prompt_store import picture_in
 
 Flat = tuple[str | None, str | None, str | None, str | None, bool]
 """Role, content, tool calls (a JSON array), tool call id, trainable: the fields of the message struct, in its order."""

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.api import Identity, JsonObject, dumps
+from harness.api.endpoints import Endpoint
+from harness.api.settings import EndpointSettings
 from harness.errors import TrackingError
-from harness.llm.endpoint import Endpoint
 from harness.plugins.tracking.folder import (
     ON_REPEAT,
     ROW_KEY,
@@ -38,7 +39,6 @@ from harness.plugins.tracking.parquet import TrajectoryFile
 from harness.plugins.tracking.sinks import Reporting
 from harness.plugins.tracking.totals import rolled_up, step_data
 from harness.plugins.tracking.trajectory import RolloutError
-from harness.settings.models import EndpointSettings
 
 logger = logging.getLogger(__name__)
 _TURN_S = 0.002

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from harness.actions.truncate import cut
+from harness.api.text import cut
 from harness.errors import TrackingError
 
 COMPUTED = frozenset({"reward", "reward_std_dev", "exception_rate"})

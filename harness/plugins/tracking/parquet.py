@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.api.files import translate_os_errors
 from harness.errors import TrackingError
-from harness.files.disk import translate_os_errors
 from harness.plugins.tracking.inputs import GroupHeader, GroupItem
 from harness.plugins.tracking.lazy import pyarrow
 from harness.plugins.tracking.message_columns import MessageColumns, json_text, plain

@@ -10,17 +10,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from harness.choices import Dialect
-from harness.config import slug
+from harness.api.configuration import slug
+from harness.api.running import Phase, Progress, ProgressEvent, build_sinks
+from harness.api.settings import Dialect, LlmSettings, TrackingSettings
 from harness.errors import JournalError, UsageError
-from harness.evaluation.builder import build_sinks
 from harness.plugins.tracking.episodes import RunTrajectories
 from harness.plugins.tracking.lazy import pyarrow
 from harness.plugins.tracking.model import Model
 from harness.plugins.tracking.name_rules import path_part
-from harness.protocols import Phase, Progress, ProgressEvent
-from harness.settings.models import LlmSettings
-from harness.settings.tracking import TrackingSettings
 
 logger = logging.getLogger(__name__)
 

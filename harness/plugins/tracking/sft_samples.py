@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 from harness.api import JsonObject, dumps, loads
-from harness.files.disk import write_atomic
+from harness.api.files import write_atomic
 from harness.plugins.tracking.inputs import entries
 from harness.plugins.tracking.message_columns import Flat, flat, plain
 from harness.plugins.tracking.trajectory import RolloutError

@@ -10,7 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from harness.files.disk import Within, prepared, replacing, translate_os_errors
+from harness.api.files import Within, prepared, replacing, translate_os_errors
 from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.lazy import pyarrow
 from harness.runs import Steps, Tasks, step_rows, task_row

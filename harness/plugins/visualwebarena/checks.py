@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import Task
+from harness.api.scoring import shown
 from harness.errors import TaskError
-from harness.evaluators.result import shown
 from harness.plugins.visualwebarena.evaluators import HTML, IMAGE, STRING, URL, data_of
 from harness.plugins.visualwebarena.package_functions import check
 from harness.plugins.visualwebarena.page_evidence import FUNC, LAMBDA, LAST, SCRIPTS

@@ -20,12 +20,11 @@ from harness.api import (
     Task,
     loads,
 )
-from harness.evaluators.result import finding, shown
-from harness.evaluators.scorer import answer_of
-from harness.pictures.structural_similarity import is_picture, structural_similarity
+from harness.api.scoring import answer_of, finding, shown
 from harness.plugins.visualwebarena import text_rules as rules
 from harness.plugins.visualwebarena.places import place_of
 from harness.plugins.visualwebarena.questions import PROMPT_DIGEST, gives_the_reason, look, means_the_same
+from harness.plugins.visualwebarena.structural_similarity import is_picture, structural_similarity
 
 PREFIX = "vwa_"
 STRING, URL, HTML, IMAGE = (

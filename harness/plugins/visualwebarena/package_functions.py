@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.actions.literal_call import PAGE, parse
 from harness.api import BenchmarkPage, CodecError, EvaluatorError, SiteAnswer, dumps, loads
-from harness.benchmarks.webarena_addresses import ADMIN, NEWEST_ORDER, TOKEN_PATH, post_url, reviews_path
+from harness.api.actions import PAGE, parse_call
+from harness.api.webarena_addresses import ADMIN, NEWEST_ORDER, TOKEN_PATH, post_url, reviews_path
 from harness.errors import TaskError
 
 RUN = """async (source) => {
@@ -51,7 +51,7 @@ def check(text: str) -> tuple[_Function, list[str]]:
         TaskError: It is no call of the list.
     """
     try:
-        name, arguments = parse(text)
+        name, arguments = parse_call(text)
     except EvaluatorError as error:
         raise TaskError(str(error)) from error
     if (function := FUNCTIONS.get(name)) is None:

@@ -1,10 +1,9 @@
 """What the judge of VisualWebArena's tasks is asked: one word in answer, read as the package reads it."""
 
 from harness.api import JudgeAccess, Message, digest
+from harness.api.judging import MAX_JUDGED, RULE, lenient, quoted
+from harness.api.pictures import image_part, sendable
 from harness.errors import EvaluatorError
-from harness.evaluators.judge import MAX_JUDGED, lenient
-from harness.evaluators.quotation import RULE, quoted
-from harness.pictures.task_picture import image_part, sendable
 
 _SYSTEM = f"""You grade the work of an assistant that used web sites on somebody's behalf. You compare; you do not \
 solve the task yourself. {RULE}"""

@@ -8,9 +8,9 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from harness.api.scoring import shown
 from harness.errors import EvaluatorError
-from harness.evaluators.result import shown
-from harness.evaluators.word_tokens import has_token, word_tokenizer
+from harness.plugins.visualwebarena.word_tokens import has_token, word_tokenizer
 
 OR = " |OR| "
 _TOLERANCE = 1e-8

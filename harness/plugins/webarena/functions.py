@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from harness.api import dumps
-from harness.benchmarks.webarena_addresses import ADMIN, NEWEST_ORDER, TOKEN_PATH, post_url, reviews_path
-from harness.browser.session.functions import FunctionContext, PageFunction, part_of
+from harness.api.pages import FunctionContext, PageFunction, part_of
+from harness.api.records import Login
+from harness.api.webarena_addresses import ADMIN, NEWEST_ORDER, TOKEN_PATH, post_url, reviews_path
 from harness.errors import EvaluatorError
-from harness.records import Login
 
 
 async def _shopping_latest_order_url(context: FunctionContext) -> str:

@@ -8,11 +8,8 @@ input is a syntax error (WebArena loses the task), and any character can be type
 import re
 from collections.abc import Callable
 
-from harness.actions.key_names import webarena_keys
-from harness.actions.navigation import CloseTab, GoBack, GoForward, NewTab, TabFocus
-from harness.actions.pointer import Hover
-from harness.actions.syntax import written
 from harness.api import Action, Click, Goto, InvalidAction, Press, Scroll, Stop, Target, Type
+from harness.api.actions import CloseTab, GoBack, GoForward, Hover, NewTab, TabFocus, webarena_keys, written
 from harness.errors import ActionSyntaxError
 from harness.plugins.webarena.linear_search import typed, up_to_last
 from harness.plugins.webarena.same_action import equivalent

@@ -9,10 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Literal
 
-from harness.actions.key_names import webarena_keys
-from harness.actions.navigation import CloseTab, GoBack, GoForward, NewTab, TabFocus
-from harness.actions.playwright_code import Code
 from harness.api import Action, Goto, Press, Scroll, Stop
+from harness.api.actions import CloseTab, Code, GoBack, GoForward, NewTab, TabFocus, webarena_keys
 from harness.errors import ActionSyntaxError
 from harness.plugins.webarena.linear_search import up_to_first, up_to_last
 from harness.plugins.webarena.same_action import equivalent

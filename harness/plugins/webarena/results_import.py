@@ -30,18 +30,15 @@ from harness.api import (
     loads,
     resolve,
 )
-from harness.browser.rendering.similarity import fingerprint
+from harness.api.files import safe_files
+from harness.api.journals import RunFolder
+from harness.api.records import MAX_TIMESTAMP_S, Acted, Decided, Done, Opened, Record, TabRecord, fingerprint
+from harness.api.scoring import Scorer
+from harness.api.tasks import TaskEntry, build_task
 from harness.errors import ActionSyntaxError, ConfigError, TaskError, UnsafeFile
-from harness.evaluators.scorer import Scorer
-from harness.files import safe_files
-from harness.journal.record_limits import MAX_TIMESTAMP_S
-from harness.journal.store import RunFolder
 from harness.plugins.webarena.id_action_set import IdActionSet
 from harness.plugins.webarena.playwright_action_set import PlaywrightActionSet
 from harness.plugins.webarena.render_file import RenderedStep, RenderedTask, read_render
-from harness.records import Acted, Decided, Done, Opened, Record, TabRecord
-from harness.tasks.parse_task import build
-from harness.tasks.task_file import TaskEntry
 
 _VERDICT = re.compile(r"\[Result\] \((PASS|FAIL)\) \S*?(?<!\d)(\d+)\.json")
 _TAB = re.compile(r"Tab \d+( \(current\))?: (.*)")
@@ -120,7 +117,7 @@ def _task(path: Path, rendered: RenderedTask | None, verdicts: dict[str, str]) -
     if not re.fullmatch("[0-9]{1,9}", task_id):
         raise TaskError(f"{path}: has no task_id; it was left out")
     entry = TaskEntry(task_id=task_id, place=str(path), file=path, fields=rendered.task)
-    task = build(entry, {})
+    task = build_task(entry, {})
     if task_id in verdicts:
         return replace(task, metadata={**task.metadata, VERDICT_KEY: verdicts[task_id]})
     return task

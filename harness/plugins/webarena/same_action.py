@@ -4,9 +4,8 @@ The rule is blunt and kept so, because it decides where episodes end: three diff
 count as three times the same, and a click on an element with the role `alert` never does.
 """
 
-from harness.actions import Code, Hover, Mouse
-from harness.actions.sameness import close, only_id
 from harness.api import Action, Click, InvalidAction, Target, Type
+from harness.api.actions import Code, Hover, Mouse, close, only_id
 
 _UNSAID = ("link", "")
 """Role and name WebArena gives an action whose element is known by id or by code only."""

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from harness.api import Export
-from harness.escape import flat
+from harness.api.text import flat
 
 
 class Verified(Export):

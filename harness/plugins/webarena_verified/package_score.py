@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from harness.api import Artifacts, Closed, EvaluatorError, Finding, Task
-from harness.files.disk import Within
+from harness.api.files import Within
 from harness.plugins.webarena_verified.package_verdict import PackageVerdict, run_scorer
 from harness.plugins.webarena_verified.verified_export import BENCHMARK, trace_of, write_config, write_episode
 from harness.plugins.webarena_verified.verified_package import VerifiedPackage

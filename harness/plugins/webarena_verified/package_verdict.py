@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from harness.actions.truncate import cut
 from harness.api import CodecError, JsonObject, loads
+from harness.api.files import safe_files
+from harness.api.text import cut
 from harness.errors import EvaluatorError
-from harness.files import safe_files
 from harness.plugins.webarena_verified.verified_package import VerifiedPackage
 
 SUCCESS, FAILURE, ERROR = "success", "failure", "error"

@@ -22,14 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import Artifacts, Closed, CloseReason, CodecError, JsonObject, Task, dumps, loads
-from harness.config.recorded_config import read_recorded, recorded_address, recorded_sites
+from harness.api.configuration import read_recorded, recorded_address, recorded_sites
+from harness.api.files import Within, prepared, safe_files, translate_os_errors, write_atomic
+from harness.api.journals import ArtifactStore, FinalState, journals_in, read_final_state
+from harness.api.records import Opened
 from harness.errors import ConfigError, JournalError
-from harness.files import safe_files
-from harness.files.disk import Within, prepared, translate_os_errors, write_atomic
-from harness.journal.final_state import FinalState, read_final_state
-from harness.journal.names import journals_in
-from harness.journal.store import ArtifactStore
-from harness.records import Opened
 
 SITES = ("gitlab", "homepage", "map", "reddit", "shopping", "shopping_admin", "wikipedia")
 """The names the scorer knows."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import CodecError, JsonObject, loads
-from harness.config import PROJECT
+from harness.api.configuration import PROJECT
+from harness.api.files import safe_files
 from harness.errors import ConfigError
-from harness.files import safe_files
 
 VERSION = "1.2.3"
 """The one that is tested."""

@@ -11,11 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from harness.api.records import Opened
 from harness.plugins.webarena_verified.package_score import dataset_setting
 from harness.plugins.webarena_verified.package_verdict import PackageVerdict, run_scorer
 from harness.plugins.webarena_verified.verified_export import export_verified, trial_folder
 from harness.plugins.webarena_verified.verified_package import VerifiedPackage, find_package
-from harness.records import Opened
 
 
 @dataclass

@@ -8,10 +8,8 @@ docs/pages/webvoyager.md lists what differs from the published inputs, which `pu
 from collections.abc import Mapping
 
 from harness.api import Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode, digest
-from harness.benchmarks.judge_parts import asked, picture_part, screenshots_of, text_part
-from harness.evaluators.judge import last_word
-from harness.evaluators.quotation import RULE, quoted
-from harness.evaluators.result import WEBARENA
+from harness.api.judging import RULE, asked, last_word, picture_part, quoted, screenshots_of, text_part
+from harness.api.scoring import WEBARENA
 from harness.plugins.webvoyager.published_screenshots import PublishedScreenshots
 
 VERDICT = f"""You decide whether a task on the web was done. You are given the task, the last screenshots that were \

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 
 from harness.api import EvaluatorError, Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode, digest
-from harness.benchmarks.judge_parts import asked, own_prompts, picture_part, taken_screenshots, text_part
-from harness.evaluators.result import shown
+from harness.api.judging import asked, own_prompts, picture_part, taken_screenshots, text_part
+from harness.api.scoring import shown
 
 _ANSWER = re.compile(r"ANSWER[; ]+\[?(.[^\]]*)\]?")
 """The published pattern for the answer in `ANSWER; [the answer]`: it ends at the first `]`."""

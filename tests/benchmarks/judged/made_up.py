@@ -7,7 +7,7 @@ from io import BytesIO
 from PIL import Image, ImageDraw
 
 from harness.api import RecordedEpisode, TrajectoryStep
-from harness.benchmarks.sealed_answers import encrypt
+from harness.api.sealed_answers import encrypt
 from harness.testing import MemoryArtifacts, a_task, closed
 
 _WORDS = (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.api import EvaluatorError
-from harness.benchmarks.sealed_answers import seal
+from harness.api.sealed_answers import seal
 from harness.plugins.assistantbench.answer_score import MOST_CHARS, MOST_LINES, best_sum, score
 from harness.plugins.assistantbench.assistantbench import NAME, AnswerScore
 from harness.testing import MemoryArtifacts, a_task, closed

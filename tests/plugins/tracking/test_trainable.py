@@ -14,13 +14,13 @@ import pytest
 
 from harness.errors import JournalLocked, TrackingError
 from harness.llm.endpoint import Endpoint
-from harness.llm.fine_tuning_api import FineTuning
 from harness.llm.retry import Timing
 from harness.loopback_server import serving
 from harness.plugins.demo.model.fine_tuning_server import FineTunes
 from harness.plugins.demo.model.model_server import endpoint_app
 from harness.plugins.demo.model.scripts import Scripts
 from harness.plugins.tracking.backends.command import CommandBackend
+from harness.plugins.tracking.backends.fine_tuning_api import FineTuning
 from harness.plugins.tracking.backends.openai import OpenAIBackend
 from harness.plugins.tracking.sft_samples import samples
 from harness.plugins.tracking.trainable import TrainableModel

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 
-from harness.actions import Code
 from harness.api import Goto, Press, Stop
+from harness.api.actions import Code
+from harness.api.command_line import Registry
 from harness.errors import ActionSyntaxError
 from harness.plugins.demo.model.prompt_parser import PromptElement
 from harness.plugins.demo.model.scripts import ScriptStep
-from harness.registry import Registry
 
 
 class Syntax(Enum):

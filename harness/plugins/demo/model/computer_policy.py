@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from harness.actions.computer_calls import Screen
 from harness.api import CodecError, loads
+from harness.api.actions import Screen
 from harness.plugins.demo.model.conversation import ScriptedCall
 from harness.plugins.demo.model.prompt_parser import section_of, text_of
 from harness.plugins.demo.model.scripted_policy import NO_REQUEST, Misfit, ScriptedAnswer, follow_plan

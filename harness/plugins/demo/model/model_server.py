@@ -39,8 +39,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from harness.api import dumps, loads
+from harness.api.http_server import run
+from harness.api.secrets import Redactor
 from harness.errors import ConfigError, ExitCode, TaskError, UsageError
-from harness.loopback_server import run
 from harness.plugins.demo.model.answers import Answering, refuse
 from harness.plugins.demo.model.chat_api import ChatFormat
 from harness.plugins.demo.model.conversation import Conversation, WireFormat
@@ -52,7 +53,6 @@ from harness.plugins.demo.model.prompt_cache import CachedPrompt, PromptCache
 from harness.plugins.demo.model.responses_api import ResponsesFormat
 from harness.plugins.demo.model.scripted_policy import ScriptedAnswer
 from harness.plugins.demo.model.scripts import SECRETS_VARIABLE, Scripts, read_plans
-from harness.secrets.redaction import Redactor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from harness.api.journals import JOURNAL_SUFFIX, ArtifactStore
 from harness.errors import HarnessError
-from harness.journal.names import JOURNAL_SUFFIX
-from harness.journal.store import ArtifactStore
 from harness.plugins.html_report.chart import charts
 from harness.plugins.html_report.pages import Filters, Page, Pages, RunView
 from harness.plugins.html_report.report import selected_text, task_view

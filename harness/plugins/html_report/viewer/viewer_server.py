@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from secrets import token_urlsafe
 
+from harness.api.http_server import serving
 from harness.errors import ConfigError
-from harness.loopback_server import serving
 from harness.plugins.html_report.viewer.app import Viewer
 from harness.runs.watcher import ResultsWatcher
 

@@ -3,14 +3,14 @@
 import asyncio
 from contextlib import suppress
 
+from harness.api.agent_kinds import RestoreResult, SharedBrowser
+from harness.api.records import Guarded, SeenElement
 from harness.errors import BrowserCrashed, HarnessError
 from harness.plugins.process_agent.cdp.bursts import Bursts, Sent, Ticket
 from harness.plugins.process_agent.cdp.gesture import changed_by_script, clicked_by_script
 from harness.plugins.process_agent.cdp.replay import Deliver, Replay
 from harness.plugins.process_agent.deps import SessionDeps
 from harness.plugins.process_agent.events import Broken, SessionOver
-from harness.protocols import RestoreResult, SharedBrowser
-from harness.records import Guarded, SeenElement
 
 MOST_REFUSALS = 200
 """That are kept; all are counted."""

@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
-from harness.actions import Cdp
-from harness.actions.truncate import cut
+from harness.api.actions import Cdp
+from harness.api.agent_kinds import SharedBrowser
+from harness.api.records import BrowserCommand, Commanded, Landed, SeenElement
+from harness.api.text import cut
 from harness.plugins.process_agent.cdp.gesture import Gesture
 from harness.plugins.process_agent.cdp.input_events import InputEvent, Kind
 from harness.plugins.process_agent.deps import SessionDeps
 from harness.plugins.process_agent.events import Called, SessionOver
-from harness.protocols import SharedBrowser
-from harness.records import BrowserCommand, Commanded, Landed, SeenElement
 
 QUIET_S = 0.15
 """Seconds without a further command after which a step is over."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.api import CodecError, digest, dumps
-from harness.records import BrowserCommand
+from harness.api.records import BrowserCommand
 
 _IDS = frozenset(
     {

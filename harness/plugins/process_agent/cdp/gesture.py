@@ -7,9 +7,9 @@ characters for the same field. What it does not take is another gesture, and so 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from harness.actions.truncate import cut
+from harness.api.records import SeenElement
+from harness.api.text import cut
 from harness.plugins.process_agent.cdp.input_events import InputEvent, Kind
-from harness.records import SeenElement
 
 _MOVED = 5.0
 """CSS px from where it was pressed: the mouse drags."""

@@ -8,12 +8,12 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
-from harness.actions import Cdp
 from harness.api import Step
+from harness.api.actions import Cdp
+from harness.api.agent_kinds import RestoreResult, SharedBrowser
+from harness.api.records import Boundary, BrowserCommand
 from harness.errors import EnvironmentDiverged
 from harness.plugins.process_agent.deps import SessionDeps
-from harness.protocols import RestoreResult, SharedBrowser
-from harness.records import Boundary, BrowserCommand
 
 _CHANGES_WITHIN_S = 10.0
 """What scripts of the process led to when it was recorded must happen within so long."""

@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from harness.api import JsonObject
+from harness.api.agent_kinds import SharedBrowser
 from harness.plugins.process_agent.cdp import wire
 from harness.plugins.process_agent.cdp.targets import Filter, Targets, filter_of, fits
 from harness.plugins.process_agent.cdp.upstream import Upstream
 from harness.plugins.process_agent.cdp.wire import CommandFailed, NotAllowed, Request
-from harness.protocols import SharedBrowser
 
 EVERYTHING: JsonObject = {"discover": True, "filter": [{}]}
 _CREATED_WITH = ("url", "width", "height", "newWindow", "background", "forTab", "focus", "left", "top", "windowState")

@@ -8,8 +8,8 @@ from typing import Protocol
 from websockets.exceptions import ConnectionClosed
 
 from harness.api import JsonObject, loads
+from harness.api.agent_kinds import DevToolsConnection
 from harness.plugins.process_agent.cdp.wire import OWN_IDS, CommandFailed, Request, error_of, head
-from harness.protocols import DevToolsConnection
 
 Answered = Callable[[JsonObject], None]
 """Hears the browser's answer to a command of the client, before the client does."""

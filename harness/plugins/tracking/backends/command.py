@@ -18,8 +18,8 @@ from string import Formatter
 from typing import Any
 
 from harness.api import CodecError, loads
+from harness.api.files import hold, sync_folder, translate_os_errors
 from harness.errors import JournalLocked, TrackingError
-from harness.files.disk import hold, sync_folder, translate_os_errors
 from harness.plugins.tracking.name_rules import number
 from harness.plugins.tracking.sft_samples import write_samples
 from harness.plugins.tracking.trainable import TrainableModel, TrainResult, unknown_options

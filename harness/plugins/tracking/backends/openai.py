@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
+from harness.api.endpoints import NO_KEY, OPENAI_URL, Endpoint
+from harness.api.settings import EndpointSettings
 from harness.errors import TrackingError
-from harness.llm.endpoint import NO_KEY, OPENAI_URL, Endpoint
-from harness.llm.fine_tuning_api import FineTuning, FineTuningJob
+from harness.plugins.tracking.backends.fine_tuning_api import FineTuning, FineTuningJob
 from harness.plugins.tracking.sft_samples import write_samples
 from harness.plugins.tracking.trainable import TrainableModel, TrainResult, unknown_options
-from harness.settings.models import EndpointSettings
 
 HYPERPARAMETERS = ("n_epochs", "batch_size", "learning_rate_multiplier")
 

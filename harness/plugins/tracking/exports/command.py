@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 from harness.api import Export
-from harness.commands.scoring_option import add_scoring
+from harness.api.command_line import Registry, add_scoring
+from harness.api.text import visible
 from harness.errors import ConfigError, ExitCode
-from harness.escape import visible
-from harness.registry import Registry
 
 HELP = "write runs as training data (art, sft), tables (parquet, csv), datasets (hf), or for other programs"
 EXAMPLE = "harness export art results/demo-prompt-scripted --project shopping"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from harness.records import Scored, Status
+from harness.api.records import Scored, Status
 from harness.runs import Episode, Request, Step
 
 DIALECTS = ("corrected", "webarena")

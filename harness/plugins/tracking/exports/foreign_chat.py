@@ -9,11 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.api import CodecError, JsonObject, RetryableError, dumps, loads
-from harness.llm.answer import mappings
-from harness.llm.event_stream import events_in, read_any, was_streamed
-from harness.llm.providers import provider_of
-from harness.llm.recorded_answer import tools_of
-from harness.llm.request_frame import frame_of
+from harness.api.endpoints import events_in, frame_of, mappings, provider_of, read_any, tools_of, was_streamed
 
 _THOUGHT = ("reasoning", "thinking", "redacted_thinking")
 _ENDS: Mapping[str, str] = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "tool_calls"}

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from harness.api import Export
+from harness.api.text import flat
 from harness.errors import ConfigError
-from harness.escape import flat
 from harness.runs.trials import amount
 
 
@@ -22,7 +22,7 @@ class Art(Export):
     def write(self, run: Path, into: Path, options: argparse.Namespace, /) -> list[Path]:
         import asyncio
 
-        from harness.config import slug
+        from harness.api.configuration import slug
         from harness.plugins.tracking.episodes import RunTrajectories
         from harness.plugins.tracking.model import Model
         from harness.runs import Run

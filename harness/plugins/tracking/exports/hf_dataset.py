@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from harness.api import JsonObject, dumps
-from harness.files import safe_files
-from harness.files.disk import Within, prepared, replacing, translate_os_errors, write_atomic
-from harness.pictures.task_picture import media_type
+from harness.api.files import Within, prepared, replacing, safe_files, translate_os_errors, write_atomic
+from harness.api.pictures import media_type
 from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.exports.events import scores_of, why_of
 from harness.plugins.tracking.lazy import pyarrow

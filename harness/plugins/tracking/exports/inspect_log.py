@@ -13,9 +13,9 @@ from typing import Any
 
 from harness import __version__
 from harness.api import JsonObject, Usage, digest, dumps
+from harness.api.files import prepared, replacing, translate_os_errors
+from harness.api.pictures import media_type
 from harness.errors import TrackingError
-from harness.files.disk import prepared, replacing, translate_os_errors
-from harness.pictures.task_picture import media_type
 from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.exports.events import DIALECTS, events_of, scores_of, why_of
 from harness.plugins.tracking.exports.inspect_messages import SampleContent, error, iso, usage

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import JsonObject, digest, dumps
-from harness.codec import plain
+from harness.api.files import prepared, translate_os_errors
+from harness.api.records import plain
 from harness.errors import TrackingError
-from harness.files.disk import prepared, translate_os_errors
 from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.exports.events import events_of, scores_of
 from harness.runs import Episode, Request, Run, Step, task_row

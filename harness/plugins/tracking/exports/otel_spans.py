@@ -14,8 +14,8 @@ from typing import Any
 
 from harness import __version__
 from harness.api import JsonObject, Usage, dumps
-from harness.files.disk import prepared, replacing, translate_os_errors
-from harness.llm.providers import maker_of
+from harness.api.endpoints import maker_of
+from harness.api.files import prepared, replacing, translate_os_errors
 from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.exports.events import events_of, scores_of, why_of
 from harness.runs import Episode, Request, Run, Step

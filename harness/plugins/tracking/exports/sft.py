@@ -18,13 +18,13 @@ from hashlib import sha256
 from pathlib import Path
 
 from harness.api import InvalidAction, JsonObject, dumps
+from harness.api.files import prepared, replacing, translate_os_errors
+from harness.api.records import Answered, Asked
 from harness.errors import ConfigError
-from harness.files.disk import prepared, replacing, translate_os_errors
 from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.exports.events import events_of
 from harness.plugins.tracking.exports.foreign_chat import Unreadable, answer_of, request_of
 from harness.plugins.tracking.exports.sft_rules import fault_of
-from harness.records import Answered, Asked
 from harness.runs import Episode, Request, Run, Step
 from harness.runs.episode_fields import field_names, field_of
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.api import JsonObject, dumps
-from harness.files.disk import prepared, replacing, translate_os_errors
+from harness.api.files import prepared, replacing, translate_os_errors
 from harness.plugins.tracking.episodes import run_at
 from harness.runs import Episode
 

@@ -4,6 +4,8 @@ To compile the templates of a report takes 140 ms: without what is kept, a run o
 processor time (3.8 s, measured in pairs). What is kept is executed, as Python's own modules are: it is in a folder of
 the user's own, never where others may write. Without such a folder, and where a file is damaged, templates are compiled
 again.
+
+For plug-ins that write pages.
 """
 
 import marshal
@@ -20,6 +22,8 @@ from jinja2.bccache import Bucket
 
 from harness.errors import StorageError
 from harness.files.disk import write_atomic
+
+__all__ = ["template_environment"]
 
 _KEPT = "~/.cache/cairn/templates"
 _DIGEST_SIZE = 32

@@ -1,6 +1,8 @@
-"""The rows of a task file of the user: a JSON array, JSON Lines, CSV, or a folder of JSON files.
+"""Tasks of files: the rows of a benchmark's task file (a JSON array, JSON Lines, CSV, or a folder of JSON files), and
+the task files of this package.
 
-Every complaint is one sentence with file, line (or entry) and field. Rows are data: nothing in them is run.
+For benchmarks that are played from a file of the person's own, and for plug-ins that check tasks or divide them. Every
+complaint is one sentence with file, line (or entry) and field. Rows are data: nothing in them is run.
 """
 
 import csv
@@ -11,10 +13,33 @@ from pathlib import Path
 from typing import Any
 
 from harness.codec import CodecError, loads
+from harness.episode.job import task_digest
 from harness.errors import ConfigError, TaskError, UnsafeFile
 from harness.files import safe_files
+from harness.tasks import load as load_task_file
 from harness.tasks.parse_eval import is_web_address
+from harness.tasks.parse_task import build as build_task
+from harness.tasks.placeholders import expand
+from harness.tasks.shards import shard_of
+from harness.tasks.task_file import TaskEntry
+from harness.tasks.task_file import read as read_task_file
 from harness.tasks.validation import Fields
+
+__all__ = [
+    "Fields",
+    "TaskEntry",
+    "address",
+    "build_task",
+    "expand",
+    "id_of",
+    "load_task_file",
+    "needed_text",
+    "read_bytes",
+    "read_rows",
+    "read_task_file",
+    "shard_of",
+    "task_digest",
+]
 
 _MOST = 100_000
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -85,7 +110,11 @@ def _csv(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def read_bytes(file: Path, missing: str) -> bytes:
-    """Raises: TaskError: It cannot be read; `missing` is said when there is none."""
+    """A file of the person's own.
+
+    Raises:
+        TaskError: It cannot be read; `missing` is said when there is none.
+    """
     try:
         return safe_files.read_named(file)
     except FileNotFoundError as error:
@@ -104,7 +133,11 @@ def _json(data: bytes, place: str) -> Any:
 
 
 def id_of(fields: Fields, key: str) -> str:
-    """The row's id, made path-safe."""
+    """The row's id, made path-safe.
+
+    Raises:
+        TaskError: It is missing, or has no character that a file name may have.
+    """
     value = fields.get(key)
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else fields.text(key)
     if not (safe := _UNSAFE.sub("-", text).strip("-.")[:64]):
@@ -113,13 +146,22 @@ def id_of(fields: Fields, key: str) -> str:
 
 
 def needed_text(fields: Fields, key: str) -> str:
+    """A text that is there.
+
+    Raises:
+        TaskError: It is missing, empty, or no text.
+    """
     if not (text := fields.text(key)).strip():
         raise fields.wrong(key, "is empty")
     return text
 
 
 def address(fields: Fields, key: str) -> str:
-    """A web address; one without a scheme is taken for https."""
+    """A web address; one without a scheme is taken for https.
+
+    Raises:
+        TaskError: It is missing, or no web address.
+    """
     url = needed_text(fields, key).strip()
     url = url if "://" in url else f"https://{url}"
     if not is_web_address(url):

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from harness.api.journals import JOURNAL_SUFFIX
 from harness.errors import ConfigError
-from harness.journal.names import JOURNAL_SUFFIX
 from harness.runs.opened_run import SUFFIX, is_bundle
 
 logger = logging.getLogger(__name__)

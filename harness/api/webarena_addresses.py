@@ -1,10 +1,16 @@
-"""Where the sites of WebArena and VisualWebArena answer what evaluators ask: the shop's REST interface, forum posts."""
+"""Where the sites of WebArena and VisualWebArena answer what evaluators ask: the shop's REST interface, forum posts.
+
+For benchmarks that are played on the sites of WebArena.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from urllib.parse import quote, urlencode, urlsplit
 
+__all__ = ["ADMIN", "NEWEST_ORDER", "TOKEN_PATH", "post_url", "reviews_path"]
+
 TOKEN_PATH = "/rest/default/V1/integration/admin/token"
+"""Where the shop gives the token with which its REST interface is asked."""
 ADMIN: Mapping[str, str] = MappingProxyType({"username": "admin", "password": "admin1234"})
 """The account of every deployment."""
 NEWEST_ORDER = "/rest/V1/orders?" + urlencode(
@@ -14,6 +20,7 @@ NEWEST_ORDER = "/rest/V1/orders?" + urlencode(
         "searchCriteria[pageSize]": "1",
     }
 )
+"""Asks the shop for its newest order."""
 
 
 def reviews_path(sku: str) -> str:

@@ -3,7 +3,7 @@
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from harness.pictures.task_picture import FORMATS, MOST_PIXELS
+from harness.api.pictures import FORMATS, MOST_PIXELS
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -3,6 +3,8 @@
 A task holds its answer encrypted as BrowseComp publishes its own: XOR with the SHA-256 of a canary text, in base64; the
 evaluator decrypts it. The canary is beside it, so this keeps an answer out of sight; it is not protection from
 people who look for it. Source: OpenAI, simple-evals, `browsecomp_eval.py`.
+
+For benchmarks whose tasks hold reference answers.
 """
 
 import binascii
@@ -15,15 +17,22 @@ from typing import Any
 from harness.api import EvaluatorError, Task
 from harness.codec import CodecError, dumps, loads
 
+__all__ = ["decrypt", "seal", "unseal"]
+
 MAX_CHARS = 1_000_000
 
 
 def encrypt(text: str, canary: str) -> str:
+    """The text as base64."""
     return b64encode(_xor(text.encode(), canary)).decode()
 
 
 def decrypt(cipher: str, canary: str) -> str:
-    """Raises: ValueError: it is not base64, or not text encrypted with this canary."""
+    """The text that was encrypted.
+
+    Raises:
+        ValueError: It is not base64, or not text encrypted with this canary.
+    """
     if len(cipher) > MAX_CHARS:
         raise ValueError(f"it has more than {MAX_CHARS} characters")
     try:

@@ -17,10 +17,10 @@ from harness.actions import CairnActionSet
 from harness.agents.kind import AgentContext, LaneServices
 from harness.choices import OnDivergence, Sandbox
 from harness.errors import ConfigError
-from harness.evaluation import found_results
-from harness.evaluation.found_results import results_in
 from harness.plugins.bundles.archive import write_archive
 from harness.plugins.html_report.pages import TEMPLATES
+from harness.plugins.process_agent import found_results
+from harness.plugins.process_agent.found_results import results_in
 from harness.plugins.process_agent.kind import build_process_agent
 from harness.plugins.process_agent.session import ProcessAgent
 from harness.sandbox.bubblewrap import choose_sandbox

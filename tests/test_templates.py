@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.template_environment import template_environment
+from harness.api.templates import template_environment
 
 Render = Callable[[], str]
 

@@ -1,4 +1,8 @@
-"""What the judges of trajectories have in common: screenshots as parts of a message, and the actions as quoted data."""
+"""What evaluators that ask a judge have in common: screenshots as parts of a message, actions and answers as quoted
+data, and how a reply is read.
+
+For benchmarks with a judge of their own, and for plug-ins that measure judges.
+"""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -6,8 +10,27 @@ from typing import Any
 
 from harness.api import Artifacts, Message, TrajectoryStep
 from harness.errors import EvaluatorError, JournalError
-from harness.evaluators.quotation import quoted
+from harness.evaluators.judge import MAX_JUDGED, JudgeForEpisode, JudgeSession, last_word, lenient
+from harness.evaluators.quotation import RULE, quoted
 from harness.pictures.task_picture import as_jpeg, image_part
+
+__all__ = [
+    "MAX_JUDGED",
+    "RULE",
+    "JudgeForEpisode",
+    "JudgeSession",
+    "actions_of",
+    "asked",
+    "jpeg_part",
+    "last_word",
+    "lenient",
+    "own_prompts",
+    "picture_part",
+    "quoted",
+    "screenshots_of",
+    "taken_screenshots",
+    "text_part",
+]
 
 _LONGEST_ACTION = 1000
 MAX_ACTIONS = 400
@@ -15,6 +38,7 @@ MAX_ACTIONS = 400
 
 
 def text_part(text: str) -> Mapping[str, Any]:
+    """A text as a part of a message."""
     return {"type": "text", "text": text}
 
 

@@ -15,12 +15,10 @@ from openai import NotFoundError
 from tenacity import AsyncRetrying, retry_if_result, wait_exponential
 
 from harness.api import RetryableError
+from harness.api.endpoints import Endpoint
+from harness.api.gateway import Retrier, Timing, openai_errors, translate_errors
+from harness.api.settings import RetryPolicy
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
-from harness.llm.connection import openai_errors
-from harness.llm.endpoint import Endpoint
-from harness.llm.endpoint_errors import translate_errors
-from harness.llm.retry import Retrier, Timing
-from harness.settings.models import RetryPolicy
 
 T = TypeVar("T")
 ENDED = frozenset({"succeeded", "failed", "cancelled"})

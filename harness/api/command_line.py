@@ -1,0 +1,18 @@
+"""The arguments that commands of `harness` have in common, and the tables in which plug-ins are found by name.
+
+For commands and for plug-ins that others extend. Light, so that a command may import it at its top.
+"""
+
+from harness.commands.own_settings import add_own_settings, quoted
+from harness.commands.scoring_option import add_scoring
+from harness.registry import Registry
+from harness.reports.pages import FURTHER_PAGES, TASK_DIFFS
+
+__all__ = [
+    "FURTHER_PAGES",
+    "TASK_DIFFS",
+    "Registry",
+    "add_own_settings",
+    "add_scoring",
+    "quoted",
+]

@@ -1,0 +1,39 @@
+"""Run folders and their journals: where they are, what they hold, and how one is written.
+
+For plug-ins that pack, merge, import or check runs. To read a run, take `harness.runs`.
+"""
+
+from harness.journal.final_state import FinalState, final_state, read_final_state
+from harness.journal.garbage import named_digests
+from harness.journal.index import EpisodeResult, scan
+from harness.journal.lock import RunLock
+from harness.journal.log import Journal, read
+from harness.journal.memory_artifacts import MemoryArtifacts
+from harness.journal.merge import merge
+from harness.journal.names import JOURNAL_SUFFIX, is_run_folder, journals_in, name_of
+from harness.journal.prompt_store import picture_in, read_message
+from harness.journal.store import ArtifactStore, RunFolder, journal_name, stored
+
+__all__ = [
+    "JOURNAL_SUFFIX",
+    "ArtifactStore",
+    "EpisodeResult",
+    "FinalState",
+    "Journal",
+    "MemoryArtifacts",
+    "RunFolder",
+    "RunLock",
+    "final_state",
+    "is_run_folder",
+    "journal_name",
+    "journals_in",
+    "merge",
+    "name_of",
+    "named_digests",
+    "picture_in",
+    "read",
+    "read_final_state",
+    "read_message",
+    "scan",
+    "stored",
+]

@@ -1,0 +1,49 @@
+"""Processes: what a machine can bear, workers and others that are ended for certain, and the sandbox for a program that
+is not trusted.
+
+For agents with a process of their own, checks that run scripts, and executors.
+"""
+
+from harness.runner.capacity import MachineCapacity, machine_capacity
+from harness.runner.executors.ipc import BUFFERED
+from harness.runner.executors.processes import local_worker
+from harness.runner.process_tree import (
+    MARK,
+    WORKER_MARK,
+    end_marked,
+    kill_orphans,
+    kill_tree,
+    marks,
+    worker_environment,
+)
+from harness.sandbox.bubblewrap import BROWSER_PORT, PORT, Bubblewrap, choose_sandbox, stage_command
+from harness.sandbox.file_view import FileView, view_of
+from harness.sandbox.masks import Masks
+from harness.sandbox.mounts import INSIDE, EpisodeFolder, mount_arguments
+from harness.sandbox.script import run_script
+
+__all__ = [
+    "BROWSER_PORT",
+    "BUFFERED",
+    "INSIDE",
+    "MARK",
+    "PORT",
+    "WORKER_MARK",
+    "Bubblewrap",
+    "EpisodeFolder",
+    "FileView",
+    "MachineCapacity",
+    "Masks",
+    "choose_sandbox",
+    "end_marked",
+    "kill_orphans",
+    "kill_tree",
+    "local_worker",
+    "machine_capacity",
+    "marks",
+    "mount_arguments",
+    "run_script",
+    "stage_command",
+    "view_of",
+    "worker_environment",
+]

@@ -1,0 +1,31 @@
+"""A run from inside: its context and schedule, what is pending, who plays it, and what is told meanwhile.
+
+For executors that have machines of their own, and for trackers.
+"""
+
+from harness.evaluation.builder import build_sinks, pending_policy
+from harness.evaluation.executor_choice import PLAYER, Workers, number_of_workers, serving, size_of, supervised
+from harness.evaluation.retry_request import standing
+from harness.evaluation.run_context import RunContext
+from harness.protocols import Phase, Progress, ProgressEvent
+from harness.runner.pending import is_finished, pending_jobs
+from harness.runner.scheduler import Scheduler
+
+__all__ = [
+    "PLAYER",
+    "Phase",
+    "Progress",
+    "ProgressEvent",
+    "RunContext",
+    "Scheduler",
+    "Workers",
+    "build_sinks",
+    "is_finished",
+    "number_of_workers",
+    "pending_jobs",
+    "pending_policy",
+    "serving",
+    "size_of",
+    "standing",
+    "supervised",
+]

@@ -1,0 +1,15 @@
+"""Secrets and how they are kept out of what is written.
+
+For plug-ins that write what a page, a model or a person's settings said.
+"""
+
+from harness.commands.run_redactor import run_redactor
+from harness.secrets.redaction import NO_SECRETS, Redactor
+from harness.secrets.secret_detection import secrets_in
+
+__all__ = [
+    "NO_SECRETS",
+    "Redactor",
+    "run_redactor",
+    "secrets_in",
+]

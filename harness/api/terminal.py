@@ -1,0 +1,10 @@
+"""The console of a command that prints tables: no text of a page or a model controls it, and a closed pipe is no error.
+
+For commands. Imports rich: import it in the function that prints.
+"""
+
+from harness.reports.terminal import Terminal
+
+__all__ = [
+    "Terminal",
+]
