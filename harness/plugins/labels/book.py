@@ -91,7 +91,10 @@ def read_labels(run: Run) -> LabelBook:
             strange += 1
         else:
             history.setdefault((label.task_id, label.trial), []).append(label)
-    said = (f"{run.folder / NAME}: {strange} lines are of another version, and do not count; read them with it",)
+    are = (
+        "1 line is of another version, and does" if strange == 1 else f"{strange} lines are of another version, and do"
+    )
+    said = (f"{run.folder / NAME}: {are} not count; read the run with that version",)
     return LabelBook(
         history={key: tuple(labels) for key, labels in history.items()},
         torn=found.torn,
@@ -185,10 +188,18 @@ def _label(entry: object) -> Label | None:
             "author": str(author),
             "at": int() | float() as at,
             "values": dict(values),
-        } if 0 <= trial < _MOST_TRIALS and 0 <= at < _LATEST and all(_is_known(*pair) for pair in values.items()):
+        } if (
+            0 <= trial < _MOST_TRIALS
+            and 0 <= at < _LATEST
+            and 0 < len(author) <= _LONGEST_AUTHOR
+            and author not in MACHINES
+            and all(_is_known(*pair) for pair in values.items())
+        ):
             return Label(task_id=task, trial=trial, attempt=attempt, author=author, at=float(at), values=values)
     return None
 
 
 def _is_known(name: object, value: object) -> bool:
-    return isinstance(value, str) and (name == NOTE or value == "" or value in FIELDS.get(str(name), ()))
+    if not isinstance(value, str):
+        return False
+    return len(value) <= _LONGEST_NOTE if name == NOTE else name in FIELDS and value in ("", *FIELDS[str(name)])

@@ -114,7 +114,11 @@ def _named(found: Sequence[Mapping[str, Side]]) -> Sequence[Mapping[str, Side]]:
     Runs from before `run.json` named the benchmark, in a folder of another name than the default, do not know it.
     """
     names = {
-        (row.task_id, row.digest): name for one in found for name, side in one.items() for row in side.rows if name
+        (row.task_id, row.digest): name
+        for one in found
+        for name, side in one.items()
+        for row in side.rows
+        if name and row.digest  # a task that has not begun may be any
     }
 
     def name_of(side: Side) -> str:

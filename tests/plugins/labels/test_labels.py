@@ -20,6 +20,7 @@ from harness.plugins.labels.agreement import agreements_of, queue_of
 from harness.plugins.labels.book import NAME, read_labels
 from harness.plugins.labels.fields import LabelFields
 from harness.runs import Run
+from harness.runs.side_log import append
 from tests.e2e.conftest import environment
 from tests.judge_stub import Question, judge_stub
 from tests.plugins.labels.annotator import words
@@ -209,6 +210,34 @@ def test_a_damaged_line_is_one_sentence_and_the_others_count(folder: Path, capsy
     assert set(read_labels(Run(folder)).history) == {("0", 0), ("2", 0)}
     for command in (["export", "annotations", str(folder)], ["export", "sft", str(folder), "--where", "label.class=x"]):
         assert main(command) == 3 and f"{NAME}:2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"task_id": 1},
+        {"trial": -1},
+        {"at": 1e300},
+        {"author": "judge"},
+        {"author": "x" * 81},
+        {"values": {"success": "maybe"}},
+        {"values": {"severity": "high"}},
+        {"values": {"severity": ""}},
+        {"values": {"note": "x" * 2001}},
+        {"values": []},
+    ],
+    ids=str,
+)
+def test_a_line_of_another_version_is_said_and_does_not_count(
+    folder: Path, capsys: pytest.CaptureFixture[str], strange: dict[str, object]
+) -> None:
+    one = {"task_id": "0", "trial": 0, "attempt": 1, "author": "ann", "at": 1.0, "values": {"success": "no"}}
+    append(folder, NAME, one)
+    append(folder, NAME, {**one, "author": "ben", **strange})
+    assert set(read_labels(Run(folder)).latest("0", 0, 1)) == {"ann"}
+    assert main(["label", str(folder)]) == 3
+    error = capsys.readouterr().err
+    assert "1 line is of another version" in error and error.count("\n") == 1
 
 
 def test_a_file_that_is_none_is_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
