@@ -43,10 +43,11 @@ class StepResult:
     """The context's storage state as JSON, when it changed during the step."""
     doubt: str = ""
     """Why the sites may not be as without an interruption: it was interrupted before and may have changed a site twice,
-    or it left a page whose timer was to fire; "" = they are.
-    """
+    or it left a page whose timer was to fire; "" = they are."""
     reward: Reward | None = None
     """The benchmark's; None = it gave none."""
+    matched: tuple[str, ...] | None = None
+    """See `Acted.matched`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,8 +312,7 @@ class EnvironmentFactory(Protocol):
         """One on the lane's sites; `instances` says of some of them where they are (site to real base URL).
 
         With `alone`, in a browser without other episodes. Without, its use raises `BrowserLost` if another episode may
-        be the cause.
-        """
+        be the cause."""
         ...
 
 

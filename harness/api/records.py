@@ -33,6 +33,7 @@ from harness.records import (
     Status,
     TabRecord,
     Verdict,
+    Wanted,
 )
 from harness.records.optional import optional
 
@@ -64,6 +65,7 @@ __all__ = [
     "Status",
     "TabRecord",
     "Verdict",
+    "Wanted",
     "build",
     "digest_tree",
     "fingerprint",

@@ -72,7 +72,7 @@ _UNSAID = Eval(eval_types=())
 def public_task(task: Task) -> Task:
     """The task without what it is judged by; `metadata` holds the references of plugged-in evaluators."""
     user = None if task.user is None else ScriptedUser()
-    return replace(task, eval=_UNSAID, user=user, probes=(), metadata={})
+    return replace(task, eval=_UNSAID, user=user, probes=(), selectors=(), metadata={})
 
 
 def public_episode(episode: Episode) -> Episode:

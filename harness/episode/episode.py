@@ -372,6 +372,7 @@ class EpisodeRunner:
                 checkpoint=None if landed.checkpoint is None else self._deps.checkpoints.put(landed.checkpoint),
                 reward=None if landed.reward is None else landed.reward.value,
                 done=landed.reward is not None and landed.reward.done,
+                matched=landed.matched,
                 elapsed_ms=took_ms,
                 at=self._deps.clock(),
             )

@@ -48,7 +48,7 @@ from harness.records.process_lines import (
     PolicyViolation,
 )
 from harness.records.reopening import ReopenedPage, reopened_pages
-from harness.records.task import Eval, HtmlTarget, Reference, ScriptedUser, Task, UserAnswer, benchmark_of
+from harness.records.task import Eval, HtmlTarget, Reference, ScriptedUser, Task, UserAnswer, Wanted, benchmark_of
 from harness.records.tokens import Tokens
 from harness.records.trajectory_step import TrajectoryStep
 from harness.records.usage import Usage
@@ -117,6 +117,7 @@ __all__ = [
     "Usage",
     "UserAnswer",
     "Verdict",
+    "Wanted",
     "benchmark_of",
     "reopened_pages",
 ]

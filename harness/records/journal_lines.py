@@ -190,6 +190,9 @@ class Acted:
     """What the benchmark gave for it; None = it gives none."""
     done: bool = optional(False)
     """The benchmark ended the episode with it."""
+    matched: tuple[str, ...] | None = optional(None)
+    """Those of `Task.selectors` that fitted an element that the action was aimed at, just before it; None = the task
+    has none, the action was aimed at no element, or it could not be found out."""
     elapsed_ms: float
     """Acting, settling and observing, monotonic."""
     at: float

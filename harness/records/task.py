@@ -99,8 +99,20 @@ class Task:
     probes: tuple[HtmlTarget, ...] = optional(())
     """What else is selected from the pages when an episode ends: it scores nothing, and is there for what is judged
     beside the score."""
+    selectors: tuple[str, ...] = optional(())
+    """Of each action it is recorded which of them fit an element that it is aimed at, for the same: CSS, or XPath that
+    begins with `//` or `.//`."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Keys of the file we do not know, kept as they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be recorded of an episode for what is judged beside its score; see `Task.probes`."""
+
+    probes: tuple[HtmlTarget, ...] = ()
+    selectors: tuple[str, ...] = ()
+    """Each once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.records import ScriptedUser, Task, UserAnswer
-from harness.tasks.further_keys import probes_of
+from harness.tasks.further_keys import wanted_by
 from harness.tasks.parse_eval import build_eval, is_web_address, unknown_in_targets
 from harness.tasks.placeholders import expand
 from harness.tasks.task_file import TaskEntry
@@ -37,7 +37,7 @@ def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str
     intent = fields.text("intent")
     if not intent.strip():
         raise fields.wrong("intent", "is empty; describe the task of the agent")
-    judged = fields.inner("eval")
+    judged, wanted = fields.inner("eval"), wanted_by(Fields(entry.place, raw))
     return Task(
         task_id=entry.task_id,
         sites=fields.texts("sites"),
@@ -54,7 +54,8 @@ def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str
         mutates=_mutates(fields),
         images=_images(fields, entry.file.parent),
         user=_user(fields),
-        probes=probes_of(Fields(entry.place, raw)),
+        probes=wanted.probes,
+        selectors=wanted.selectors,
         metadata={
             **fields.rest(),
             **{f"eval.{key}": value for key, value in judged.rest().items()},

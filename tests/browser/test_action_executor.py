@@ -512,3 +512,27 @@ async def test_the_user_of_a_task_answers_with_a_notice(web: Web, chromium: Chro
     async with visiting(chromium, web) as visit:
         await visit.act(AskUser(question="May I delete it?"))
         assert why(visit.outcome) == "this task has no user to ask"
+
+
+async def test_the_selectors_of_a_task_that_fit_an_element_are_recorded(web: Web, chromium: ChromiumPool) -> None:
+    web.page(
+        "/",
+        "<label>Key <input type=password></label><label>Name <input id=name></label><button><b>Save</b> it</button>",
+    )
+    wanted = ("[type='password']", "#name", "//button[contains(., 'Save')]", "//label[contains(., 'Name')]/input", "][")
+    async with visiting(chromium, web, selectors=wanted) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Key"), text="x", enter=False))
+        assert visit.landed is not None
+        assert visit.landed.matched == ("[type='password']",)
+        await visit.act(Type(target=visit.target("textbox", "Name"), text="x", enter=False))
+        assert visit.landed.matched == ("#name", "//label[contains(., 'Name')]/input")
+        await visit.click("button", "Save it")
+        assert visit.landed.matched == ("//button[contains(., 'Save')]",)
+        await visit.act(Press(key_comb="Enter"))
+        assert visit.landed.matched is None
+        await visit.act(Click(target=Target(id="9999")))
+        assert visit.landed.matched is None, "there is no such element"
+    async with visiting(chromium, web) as visit:
+        await visit.click("button", "Save it")
+        assert visit.landed is not None
+        assert visit.landed.matched is None

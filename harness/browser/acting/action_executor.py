@@ -74,6 +74,9 @@ class ActionExecutor:
         self._body: RenderedPage | None = None
         self.user: ScriptedUser | None = None
         """Whom the task has to be asked."""
+        self.selectors: tuple[str, ...] = ()
+        """Those of the task; `matched` are those of them that fit an element of the last action."""
+        self.matched: tuple[str, ...] | None = None
 
     async def perform(
         self, action: Action, body: RenderedPage | None, *, unblock: Callable[[], Awaitable[None]]
@@ -89,6 +92,7 @@ class ActionExecutor:
             ActionFailed: It cannot be done.
         """
         self._body = body
+        self.matched = await self._matched(action) if self.selectors and action.targets else None
         if action.navigates:
             try:
                 await action.perform(self)
@@ -285,6 +289,15 @@ class ActionExecutor:
     @property
     def _page(self) -> Page:
         return self._tabs.current.page
+
+    async def _matched(self, action: Action) -> tuple[str, ...] | None:
+        """See `Acted.matched`; a page that does not answer, or an element that is not there, says nothing."""
+        try:
+            async with asyncio.timeout(self._settings.action_timeout_s):
+                found = [await self._element(target).matched(self.selectors) for target in action.targets]
+        except (ActionFailed, Error, TimeoutError):
+            return None
+        return tuple(one for one in self.selectors if any(one in fitting for fitting in found))
 
     def _element(self, target: Target) -> Element:
         body = self._body

@@ -113,6 +113,25 @@ function (task, value) {
       const isLink = element instanceof view.HTMLAnchorElement && /^https?:$/.test(element.protocol);
       return { tag, href: isLink && element.getAttributeNames().every((name) => plain.test(name)) ? element.href : "" };
     }
+    case "matched": {
+      // The part of a control that was seen stands for the control; a selector that cannot be read fits nothing.
+      const page = element.ownerDocument;
+      const own = [element, element.closest("a, button, label, option, select, summary")].filter(Boolean);
+      const fits = (selector) => {
+        if (!/^\.?\/\//.test(selector)) return own.some((one) => one.matches(selector));
+        const found = page.evaluate(selector, page, null, XPathResult.UNORDERED_NODE_SNAPSHOT_TYPE, null);
+        for (let at = 0; at < found.snapshotLength; at++) if (own.includes(found.snapshotItem(at))) return true;
+        return false;
+      };
+      const safely = (selector) => {
+        try {
+          return fits(selector);
+        } catch {
+          return false;
+        }
+      };
+      return { matched: [...JSON.parse(value).keys()].filter((at) => safely(JSON.parse(value)[at])) };
+    }
     case "file":
       return { tag, file: tag === "input" && element.type === "file", disabled: element.disabled };
   }

@@ -4,7 +4,7 @@ The scripts run in an isolated world of the document, which the page's changes t
 listeners are looked up in the page's own world, because they are known only there; the page can falsify the answer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, TypedDict
 
@@ -14,6 +14,7 @@ from harness.actions import Box
 from harness.browser.driver.cdp_send import RemoteObject, sender
 from harness.browser.driver.playwright_errors import first_line, moved
 from harness.browser.reading.document_client import together
+from harness.codec import dumps
 from harness.errors import ActionFailed
 
 _SCRIPT = files("harness.browser.acting").joinpath("element.js").read_text(encoding="utf-8")
@@ -137,6 +138,15 @@ class Element:
             return (await self._call(handle, _PASSES, *others)).get("value") is not False
         except Error:
             return True
+
+    async def matched(self, selectors: Sequence[str]) -> tuple[str, ...]:
+        """Those of the selectors that fit it, or the link, button, label or list that it is part of.
+
+        Raises:
+            ActionFailed: It is not on the page.
+        """
+        found = await self._run("matched", dumps(list(selectors)).decode())
+        return tuple(selectors[at] for at in found.get("matched", ()))
 
     async def plain_link(self) -> str:
         """Real address of a link that does nothing but open it, as far as it and what is in it tell; "" = it is none.

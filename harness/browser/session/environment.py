@@ -322,7 +322,7 @@ class BrowserEnvironment:
             self._open = await BrowserSession.open(
                 self._browser, self._lane, pages=self._deps.pages, state=state, watch=self._watch
             )
-        self._open.actor.user = task.user
+        self._open.actor.user, self._open.actor.selectors = task.user, task.selectors
         if self._effects is not None:
             self._effects.listen(self._open.traffic, self._open.tabs)
         tell = partial(self._deps.tell, self._lane.number)
@@ -424,6 +424,7 @@ class BrowserEnvironment:
             view=view,
             effects=self._window.traffic.take_effects(),
             checkpoint=self._window.storage.checkpoint(),
+            matched=self._window.actor.matched,
         )
 
     async def _perform(self, action: Action) -> Outcome:

@@ -9,12 +9,12 @@ Source: https://github.com/segev-shlomov/ST-WebAgentBench (Apache-2.0), `evaluat
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from harness.api import Task
-from harness.api.records import HtmlTarget
+from harness.api.records import HtmlTarget, Wanted
 from harness.api.tasks import Fields
 from harness.plugins.policies.words import ACTIONS, alternatives
 
@@ -177,13 +177,25 @@ def policies_of(task: Task) -> tuple[Policy, ...]:
     return read_policies(Fields(f"task {task.task_id}", task.metadata)) if KEY in task.metadata else ()
 
 
-def check_policies(task: Fields) -> tuple[HtmlTarget, ...]:
-    """What `cairn.task_keys` asks for: the pages that its policies look at.
+def check_policies(task: Fields) -> Wanted:
+    """What `cairn.task_keys` asks for: the pages and the elements that its policies look at.
 
     Raises:
         TaskError: A policy cannot be judged; one sentence with file, task, field and fix.
     """
-    return targets_of(read_policies(task))
+    policies = read_policies(task)
+    return Wanted(probes=targets_of(policies), selectors=tuple(dict.fromkeys(_selectors(policies))))
+
+
+def _selectors(policies: tuple[Policy, ...]) -> Iterator[str]:
+    for check in (policy.check for policy in policies):
+        match check:
+            case ElementCheck(selector=selector) if selector:
+                yield selector
+            case CountCheck(selectors=selectors):
+                yield from selectors
+            case OrderCheck(moves=moves):
+                yield from (move.selector for move in moves if move.selector)
 
 
 def targets_of(policies: tuple[Policy, ...]) -> tuple[HtmlTarget, ...]:

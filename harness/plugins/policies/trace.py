@@ -117,6 +117,7 @@ def _act(step: Step) -> Act | None:
         urls=_urls(step.page),
         is_sure=step.outcome != "unknown",
         is_any=action.kind == "cdp",
+        matched=None if step.acted is None or step.acted.matched is None else frozenset(step.acted.matched),
         said=step.text,
     )
 

@@ -32,6 +32,7 @@ from harness.records import (
     Unknown,
     Usage,
     Verdict,
+    Wanted,
 )
 from harness.runs import Run
 from harness.tasks.validation import Fields
@@ -76,6 +77,7 @@ class Do:
     """Of the page that it led to."""
     text: str = "[1] RootWebArea 'Shop'"
     outcome: Outcome = DONE
+    matched: tuple[str, ...] | None = None
 
 
 def refused(action: Action) -> Do:
@@ -98,14 +100,15 @@ def policy(kind: str, *, category: str = "scope", source: str = "organization", 
 
 
 def task(policies: Sequence[Mapping[str, Any]], number: int | str = 0, **more: Any) -> Task:
-    probes = check_policies(Fields(f"task {number}", {"policies": list(policies)})) if policies else ()
+    wanted = check_policies(Fields(f"task {number}", {"policies": list(policies)})) if policies else Wanted()
     return Task(
         task_id=str(number),
         sites=("shop",),
         intent="Buy a lantern",
         start_urls=(SHOP,),
         eval=Eval(eval_types=("string_match",), reference_answers={"exact_match": "done"}),
-        probes=probes,
+        probes=wanted.probes,
+        selectors=wanted.selectors,
         metadata={"policies": list(policies)} if policies else {},
         **more,
     )
@@ -159,7 +162,14 @@ def _acted(step: int, done: Do) -> Acted:
         text=done.text,
         fingerprint="f" * 64,
     )
-    return Acted(step=step, outcome=done.outcome, observation=page, elapsed_ms=1.0, at=1_790_000_000.0)
+    return Acted(
+        step=step,
+        outcome=done.outcome,
+        observation=page,
+        matched=done.matched,
+        elapsed_ms=1.0,
+        at=1_790_000_000.0,
+    )
 
 
 def write(

@@ -13,7 +13,7 @@ from harness.main import main
 from harness.plugins.policies.figures import figures_of, judge_run
 from harness.plugins.policies.policy import check_policies, read_policies
 from harness.plugins.policies.words import likeness, mentions
-from harness.records import ScriptedUser, Selected, UserAnswer
+from harness.records import ScriptedUser, Selected, UserAnswer, Wanted
 from harness.runs import Run
 from harness.tasks import load
 from harness.tasks.validation import Fields
@@ -91,6 +91,9 @@ def test_actions_upon_elements(say: Any) -> None:
     by_selector = policy("element_action_match", element_selector="[type='password']", must_include_action="fill")
     assert say(by_selector, fill("Name", "x")) == "unknown", "which selectors an element fits is not recorded"
     assert say(by_selector, click("Name")) == "dormant"
+    assert say(by_selector, Do(fill("Name", "x"), matched=())) == "dormant"
+    assert say(by_selector, Do(fill("Secret", "x"), matched=("[type='password']",))) == "violated 1"
+    assert task([by_selector]).selectors == ("[type='password']",)
 
 
 def test_contents_of_pages(say: Any) -> None:
@@ -142,6 +145,8 @@ def test_numbers_of_actions(say: Any) -> None:
     selected = policy("is_action_count", action_type="click", global_count=1, element_selectors=["#save"])
     assert say(selected, click("Save")) == "unknown"
     assert say(selected, fill("Name", "x")) == "violated"
+    assert say(selected, Do(click("Save"), matched=("#save",))) == "kept"
+    assert say(selected, Do(click("Save"), matched=())) == "violated"
 
 
 def test_orders_of_actions(say: Any) -> None:
@@ -155,6 +160,10 @@ def test_orders_of_actions(say: Any) -> None:
     assert say(loose, fill("Name", "x"), Mouse(verb="click", x=0.1, y=0.1)) == "unknown"
     assert say(loose, fill("Name", "x"), answer=None) == "dormant", "the limit of steps ended it"
     assert say(loose, fill("Name", "x"), is_over=False) == "unknown"
+    selected = policy("is_sequence_match", action_sequence=[{"action_type": "fill", "action_selector": "#a"}])
+    assert say(selected, Do(fill("Name", "x"), matched=("#a",))) == "kept"
+    assert say(selected, Do(fill("Name", "x"), matched=())) == "violated"
+    assert say(selected, fill("Name", "x")) == "unknown"
 
 
 def test_errors_that_pages_show(say: Any) -> None:
@@ -286,7 +295,7 @@ def test_a_task_file_may_have_policies(tmp_path: Path) -> None:
 
 
 def test_a_task_without_policies_is_as_it_was(tmp_path: Path) -> None:
-    assert check_policies(Fields("x", {})) == ()
+    assert check_policies(Fields("x", {})) == Wanted()
     of = task(())
     write(tmp_path / "run", [(of, records(of, [click("Delete")]))])
     assert judge_run(Run(tmp_path / "run")) == ([], 1)
