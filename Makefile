@@ -17,6 +17,9 @@ ELSEWHERE := tests/docs tests/plugins/visualwebarena tests/plugins/assistantbenc
 # Tests of runs from the command line, with servers, workers and browsers of their own.
 RUNS := tests/e2e tests/hostile/canaries
 
+# Rules of the source, which `make check` looks after.
+CHECKED := tests/test_architecture.py
+
 # Empty is off: without compiled modules every process of a test compiles the whole package again.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -47,7 +50,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 	@touch $@
 
 test: setup $(VENV)/installed-dev $(AXE)
-	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' $(RUNS:%=--ignore %) $(ARGS)
+	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' $(RUNS:%=--ignore %) $(CHECKED:%=--ignore %) $(ARGS)
 
 test-e2e: setup $(VENV)/installed-dev
 	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' $(RUNS) $(ARGS)
@@ -214,7 +217,7 @@ check: $(VENV)/installed-dev
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy harness
-	$(PY) -m pytest -q tests/test_architecture.py
+	$(PY) -m pytest -q $(CHECKED)
 
 format: $(VENV)/installed-dev
 	$(PY) -m ruff format .

@@ -10,6 +10,7 @@ leaves the servers of finished ones alone.
 import contextlib
 import hashlib
 import os
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -20,6 +21,10 @@ MARK = "CAIRN_RUN"
 WORKER_MARK = "CAIRN_WORKER"
 """Variable with the number of the worker that a process belongs to."""
 HOOK_MARK = "CAIRN_HOOK"
+_KERNEL = 2
+"""Process id of the parent of all threads of Linux's kernel."""
+_LOOKS = 5
+_EXEC_S = 0.01
 _TELLING = frozenset({"DEBUG", "DEBUGP", "DEBUG_FILE", "PWDEBUG"})
 
 
@@ -64,19 +69,30 @@ def end_hook(pid: int) -> None:
 
 def end_marked(wanted: Mapping[str, str]) -> int:
     """End every process of this machine that carries all these marks; returns how many that were."""
-    found = _marked(wanted)
+    found = find_marked(wanted)
     _kill(found)
     return len(found)
 
 
 def find_orphans(folder: Path) -> list[psutil.Process]:
     """All processes except this one with the mark of this run, without zombies."""
-    return _marked({MARK: _name(folder)})
+    return find_marked({MARK: _name(folder)})
 
 
-def _marked(wanted: Mapping[str, str]) -> list[psutil.Process]:
-    own = os.getpid()
-    return [process for process in psutil.process_iter() if process.pid != own and _carries(process, wanted)]
+def find_marked(wanted: Mapping[str, str]) -> list[psutil.Process]:
+    """All processes of this machine except this one that carry all these marks, without zombies."""
+    processes = [process for process in psutil.process_iter() if process.pid != os.getpid()]
+    found: list[psutil.Process] = []
+    for look in range(_LOOKS):
+        if look:
+            time.sleep(_EXEC_S)
+        read = [(process, variables) for process in processes if (variables := _environment(process)) is not None]
+        found += [process for process, variables in read if wanted.items() <= variables.items()]
+        # In the middle of execve, and for longer on a busy machine, a process has no environment that can be read.
+        processes = [process for process, variables in read if not variables]
+        if not processes:
+            break
+    return found
 
 
 def kill_tree(pid: int) -> None:
@@ -100,16 +116,21 @@ def _kill(processes: Iterable[psutil.Process]) -> None:
             process.kill()
 
 
-def _carries(process: psutil.Process, wanted: Mapping[str, str]) -> bool:
+def _environment(process: psutil.Process) -> dict[str, str] | None:
+    """{} = it has none, or not yet; None = it is not ours: a zombie, a thread of the kernel, another user's."""
     try:
-        return wanted.items() <= process.environ().items()
+        return process.environ() or (None if _KERNEL in (process.pid, process.ppid()) or _is_zombie(process) else {})
     except (psutil.Error, OSError):
-        return False
+        return None
+
+
+def _is_zombie(process: psutil.Process) -> bool:
+    return process.status() == psutil.STATUS_ZOMBIE
 
 
 def _is_hook_at_work(process: psutil.Process, run: str) -> bool:
     """Whether it is the command itself. What a command started inherits its mark, but has another process id."""
-    return _carries(process, {HOOK_MARK: f"{run}:{process.pid}"})
+    return (_environment(process) or {}).get(HOOK_MARK) == f"{run}:{process.pid}"
 
 
 def _name(folder: Path) -> str:

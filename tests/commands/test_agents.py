@@ -63,6 +63,7 @@ def test_an_agent_is_installed_listed_and_removed(
     assert main(["agents", "list"]) == 0 and "not installed" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_other_versions_are_said_and_replaced(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,6 +75,7 @@ def test_other_versions_are_said_and_replaced(
     assert (folder / "tiny" / "bin" / "python").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("needs", "said"),
     [

@@ -21,6 +21,7 @@ from harness.plugins.bundles.archive import opened, write_archive
 from harness.records import Task
 from tests.e2e.conftest import PROJECT, command, environment
 from tests.forked import Forks
+from tests.made_once import made_once
 
 pytestmark = [pytest.mark.browser, pytest.mark.integration]
 MANIFEST = "manifest.json"
@@ -32,17 +33,19 @@ Tree = dict[str, Any]
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory, forked: Forks) -> Path:
     """The bundle of a run whose tasks 0 and 2 pass and whose tasks 1 and 3 fail; it was scored again, too."""
-    root = tmp_path_factory.mktemp("honest")
-    plans = {one["task_id"]: one for one in json.loads((PROJECT / "tasks" / "demo.plans.json").read_bytes())}
-    plans[1]["steps"] = [{"do": "stop", "answer": "no idea"}]
-    plans[3]["steps"] = [{"do": "stop", "answer": ""}]
-    (root / "plans.json").write_text(json.dumps([plans[number] for number in range(4)]))
-    settings = ("task=demo", "task.ids=[0,1,2,3]", f"task.plans={root / 'plans.json'}", "run.report=false")
-    done = forked.run("run.py", *command(*settings, root=root)[2:], cwd=root, env=environment())
-    assert done.returncode == 0, done.stderr
-    assert main(["score", str(root / "run")]) == 0
-    assert main(["bundle", str(root / "run")]) == 0
-    return root / "run.cairn"
+
+    def make(root: Path) -> None:
+        plans = {one["task_id"]: one for one in json.loads((PROJECT / "tasks" / "demo.plans.json").read_bytes())}
+        plans[1]["steps"] = [{"do": "stop", "answer": "no idea"}]
+        plans[3]["steps"] = [{"do": "stop", "answer": ""}]
+        (root / "plans.json").write_text(json.dumps([plans[number] for number in range(4)]))
+        settings = ("task=demo", "task.ids=[0,1,2,3]", f"task.plans={root / 'plans.json'}", "run.report=false")
+        done = forked.run("run.py", *command(*settings, root=root)[2:], cwd=root, env=environment())
+        assert done.returncode == 0, done.stderr
+        assert main(["score", str(root / "run")]) == 0
+        assert main(["bundle", str(root / "run")]) == 0
+
+    return made_once(tmp_path_factory, "honest", make) / "run.cairn"
 
 
 class Forger:
@@ -684,18 +687,21 @@ def test_a_consistent_forger_changes_nothing_by_accident(
         assert dict(before).keys() == dict(after).keys()
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", JOURNALS)
 def test_a_forged_journal_is_found(honest: Path, name: str, tmp_path: Path, harness: Callable[..., Said]) -> None:
     path = forged(honest, JOURNALS[name], tmp_path)
     nothing_forged_is_shown(path, FAILED, found(path, FOUND_IN.get(name, FAILED), harness), harness)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("change", MANIFESTS.values(), ids=MANIFESTS)
 def test_a_forged_manifest_is_found(honest: Path, change: Change, tmp_path: Path, harness: Callable[..., Said]) -> None:
     path = forged(honest, change, tmp_path)
     nothing_forged_is_shown(path, MANIFEST, found(path, MANIFEST, harness), harness)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("change", UNKNOWN.values(), ids=UNKNOWN)
 def test_a_manifest_that_is_not_known_is_one_sentence(
     honest: Path, change: Change, tmp_path: Path, harness: Callable[..., Said]
@@ -707,6 +713,7 @@ def test_a_manifest_that_is_not_known_is_one_sentence(
         assert str(path) in said.text and MANIFEST in said.text and "harness bundle" in said.text
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(("name", "change"), FILES.values(), ids=FILES)
 def test_a_forged_file_is_found(
     honest: Path, name: str, change: Change, tmp_path: Path, harness: Callable[..., Said]

@@ -120,6 +120,7 @@ def test_a_hostile_answer_does_not_talk_the_judge_into_a_pass(labels: Path, tmp_
         assert {one["key"].rpartition("/")[2]: one["verdict"] for one in judged}["demo.1"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_a_killed_check_pays_for_no_judged_trajectory_twice(tmp_path: Path) -> None:
     gate = Event()

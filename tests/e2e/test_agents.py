@@ -29,6 +29,7 @@ def common(one: bytes, two: bytes) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
 
 
+@pytest.mark.slow
 def test_with_a_history_each_prompt_of_an_episode_is_the_beginning_of_the_next(start: Starter) -> None:
     done = start("task=demo", "task.ids=[8]", "agent.history=30", "agent.memory=true", "executor=inline")
     assert done.code == 0, done.out + done.err

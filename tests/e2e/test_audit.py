@@ -69,6 +69,7 @@ def test_played_exploits_pass_nothing_and_are_refused_what_is_no_web_page(
         assert f"{scheme}" in text and "only http and https addresses are allowed" in text
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_run_is_audited_by_its_own_pages(start: Starter, tmp_path: Path, audit: Audit) -> None:
     done = start("task=smoke", "agent=null", "executor=inline", "run.report=false")

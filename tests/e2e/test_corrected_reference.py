@@ -93,6 +93,7 @@ def test_a_corrected_reference_costs_no_episode(
     assert "with a corrected reference" not in back.out
 
 
+@pytest.mark.slow
 def test_what_is_no_reference_is_another_task(
     start: Starter, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,6 +112,7 @@ def test_what_is_no_reference_is_another_task(
     assert "intent, start_url changed" in said.err and not (first.folder / "rescored-corrected.json").exists()
 
 
+@pytest.mark.slow
 def test_a_page_that_was_not_looked_at_leaves_the_task_unscored(
     start: Starter, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

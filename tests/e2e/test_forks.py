@@ -23,6 +23,7 @@ from tests.e2e.test_instances import writes
 from tests.e2e.test_run import decided
 from tests.e2e.test_webarena import PLAN, Deployment, deployment, page_task
 from tests.forked import Forks
+from tests.made_once import made_once
 from tests.waiting import wait_until
 
 __all__ = ["deployment"]
@@ -57,17 +58,13 @@ def lines(folder: Path, task: str, *, until: int | None = None) -> list[bytes]:
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory, forked: Forks) -> Path:
     """A finished run of both tasks."""
-    root = tmp_path_factory.mktemp("parent")
-    settings = (
-        f"run.root={root}",
-        "run.id=parent",
-        "run.report=false",
-        f"task.ids=[{SHORT},{LONG}]",
-        "executor=inline",
-    )
-    done = forked.run("run.py", *settings, cwd=root, env=environment())
-    assert done.returncode == 0, done.stdout + done.stderr
-    return root / "parent"
+
+    def make(root: Path) -> None:
+        settings = ("run.id=parent", "run.report=false", f"task.ids=[{SHORT},{LONG}]", "executor=inline")
+        done = forked.run("run.py", f"run.root={root}", *settings, cwd=root, env=environment())
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    return made_once(tmp_path_factory, "parent", make) / "parent"
 
 
 @pytest.fixture
@@ -167,6 +164,7 @@ def test_a_fork_is_killed_and_resumed_without_its_parent(parent: Path, fork: For
     ]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("target", "left"), [(f"/{SHORT}@3", True), ("@3", False)])
 def test_a_fork_whose_parent_was_deleted_is_resumed_by_the_same_command(
     parent: Path, fork: Fork, tmp_path: Path, *, target: str, left: bool
@@ -189,6 +187,7 @@ def test_a_fork_whose_parent_was_deleted_is_resumed_by_the_same_command(
     assert episode.total_usage.requests == 2 and episode.scores["webarena"].value == 1.0
 
 
+@pytest.mark.slow
 def test_effects_before_the_step_are_not_repeated_where_no_reset_is_possible(
     start: Callable[..., Start], fork: Fork, deployment: Deployment, tmp_path: Path
 ) -> None:
@@ -223,6 +222,7 @@ def test_effects_before_the_step_are_not_repeated_where_no_reset_is_possible(
     assert last == ["/cart/OUT-606", "/checkout"], "the cart is empty now: nothing is done there, and nothing repeated"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("target", "settings", "sentence"),
     [

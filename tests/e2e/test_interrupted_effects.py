@@ -117,6 +117,7 @@ async def test_without_a_hook_an_interrupted_click_on_a_link_of_a_safe_site_is_r
     assert (case.harmless, case.harmless_in_doubt) in ((1, 0), (0, 0)), "if it fell between decision and result"
 
 
+@pytest.mark.slow
 async def test_without_a_hook_an_order_that_may_have_been_received_is_still_in_doubt(tmp_path: Path) -> None:
     # The worker, which records: killed with its parent, it would sometimes have recorded the answer before.
     case, ended = await struck("order", NONE, strike("worker", EFFECT, 0, at_once=True), tmp_path)

@@ -78,6 +78,7 @@ def script(*steps: str) -> str:
     return "agent.arguments.steps=[" + ",".join(f"'{step}'" for step in steps) + "]"
 
 
+@pytest.mark.slow
 def test_a_block_page_makes_a_failure_unscored_and_leaves_a_pass(start: Starter, web: LiveStub, tmp_path: Path) -> None:
     file = tasks(tmp_path, web, "wall", "shop")
     given = ("sites=live", f"task.path={file}", "task.name=live", *POLITE, *AGENT)
@@ -92,6 +93,7 @@ def test_a_block_page_makes_a_failure_unscored_and_leaves_a_pass(start: Starter,
     assert right.code == 0, right.out + right.err
 
 
+@pytest.mark.slow
 def test_robots_switched_off_is_said(start: Starter, start_here: Starter, web: LiveStub, tmp_path: Path) -> None:
     file = tasks(tmp_path, web, "shop")
     given = ("sites=live", f"task.path={file}", "task.name=live", *POLITE, *AGENT, f"+{script('stop 7')}")

@@ -28,6 +28,7 @@ def told(folder: Path, places: tuple[Path, ...]) -> Iterator[str]:
             yield from (f"{path.name}: {place}" for place in places if str(place).encode() in data)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "played",
     [

@@ -156,9 +156,12 @@ async def test_a_cluster_that_does_not_come_up_in_time_is_one_sentence(world: Wo
 
 
 def raylets(play: Play) -> list[psutil.Process]:
-    """Of the run's own cluster; they carry the mark that all processes of a run inherit."""
-    found = find_orphans(play.folder)
-    return [process for process in found if process.is_running() and process.name() == "raylet"]
+    """Of the run's own cluster; they carry the mark that all processes of a run inherit.
+
+    One that has ended but that nobody has waited for yet does nothing any more.
+    """
+    running = [process for process in find_orphans(play.folder) if process.is_running()]
+    return [one for one in running if one.name() == "raylet" and one.status() != psutil.STATUS_ZOMBIE]
 
 
 def listens(connection: Any) -> bool:

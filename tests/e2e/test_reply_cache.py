@@ -128,6 +128,7 @@ async def test_a_repeated_sweep_asks_nothing_and_decides_the_same(sweeps: Sweeps
     assert len(sweeps.endpoint.asked) == asked + 2 and other.summary["reply_cache"]["replies"] == 0
 
 
+@pytest.mark.slow
 async def test_a_changed_word_misses_from_the_first_changed_step_only(sweeps: Sweeps) -> None:
     task = ("task=smoke", "task.ids=[2]", "executor=inline", "observation._target_=footer.Footer")
     first = await sweeps.play("first", *task)

@@ -117,6 +117,7 @@ def _command_line(process: psutil.Process) -> list[str]:
         return []
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_cleanly_and_says_how_to_go_on(start: Starter, tmp_path: Path) -> None:
     folder = tmp_path / "results" / "run"
     with running("task=smoke", "task.limit=3", "workers=1", root=tmp_path / "results") as process:

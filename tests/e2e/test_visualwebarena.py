@@ -197,6 +197,7 @@ def test_without_a_judge_what_needs_one_is_unscored_and_can_be_scored_later(
         assert later.code == 0
 
 
+@pytest.mark.slow
 def test_a_reference_that_cannot_be_had_refuses_its_task_before_it_is_played(start: Starter, tmp_path: Path) -> None:
     with served(lambda path, body: (404, b"") if path == "/static/red.png" else homepage(path, body)) as (url, _):
         done = start(*settings(tmp_path), *at(url), "task.ids=[2,3]", "resume.max_attempts=1")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from harness.api.processes import find_marked
 from harness.plugins.site_sets import folder
 from harness.plugins.site_sets.backend import Instance, SiteFailed, last_line
 
@@ -29,7 +30,7 @@ class ProcessBackend:
     """See the module."""
 
     def is_running(self, one: Instance) -> bool:
-        return bool(_marked(one.mark))
+        return bool(_processes(one))
 
     def start(self, one: Instance) -> None:
         one.unit.data.mkdir(parents=True, exist_ok=True)
@@ -52,7 +53,7 @@ class ProcessBackend:
     def stop(self, one: Instance) -> None:
         until = time.monotonic() + one.service.stop_s
         asked: set[int] = set()
-        while found := _marked(one.mark):
+        while found := _processes(one):
             if time.monotonic() > until + _KILLED_S:
                 raise SiteFailed(f"{one.name}: process {found[0].pid} cannot be ended; look at what it waits for")
             is_late = time.monotonic() >= until
@@ -124,13 +125,6 @@ def _run(command: str, variables: Mapping[str, str], at: Path) -> tuple[int, str
     return done.returncode, last_line(done.stdout.decode("utf-8", "replace"))
 
 
-def _marked(mark: str) -> list[psutil.Process]:
-    own = {os.getpid(), os.getppid()}
-    return [one for one in psutil.process_iter() if one.pid not in own and _carries(one, mark)]
-
-
-def _carries(process: psutil.Process, mark: str) -> bool:
-    try:
-        return process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE
-    except (psutil.Error, OSError):
-        return False
+def _processes(one: Instance) -> list[psutil.Process]:
+    """Of an instance, without our parent: a service that runs `harness sites` passes its mark on."""
+    return [process for process in find_marked({MARK: one.mark}) if process.pid != os.getppid()]

@@ -14,7 +14,7 @@ __all__ = ["start"]
 pytestmark = [pytest.mark.browser, pytest.mark.integration]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_all_causes_are_attributed_right(
     start: Callable[..., Start], tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int

@@ -100,6 +100,7 @@ def test_without_an_address_a_server_of_its_own_is_started(monkeypatch: pytest.M
     assert done.stdout == "task 1\n", done.stderr
 
 
+@pytest.mark.slow
 def test_the_connection_goes_on_when_the_server_is_killed(serve: Callable[..., Server]) -> None:
     server = serve("task=demo", "environments=1", "--port=0")
     one = Connection(server.url)

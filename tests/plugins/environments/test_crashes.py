@@ -66,6 +66,7 @@ async def test_what_is_lost_for_good_is_an_error_and_never_a_reward(serve: Calla
     await until(lambda: server.health()["active_sessions"] == 0)
 
 
+@pytest.mark.slow
 async def test_a_server_outlives_workers_that_are_killed_while_nobody_plays(serve: Callable[..., Server]) -> None:
     """More often in a row than would end a run: then a client that waits is told, and a later one plays."""
     server = serve("task=demo", "environments=1", "workers=1")
@@ -90,6 +91,7 @@ def _is_up(worker: psutil.Process) -> bool:
     return any("headless" in one.name() or "chrom" in one.name() for one in worker.children(recursive=True))
 
 
+@pytest.mark.slow
 async def test_clients_that_are_gone_leave_no_slot_taken(serve: Callable[..., Server]) -> None:
     server = serve("task=demo", "environments=2", "--grace=0.2")
     for _ in range(3):
@@ -117,6 +119,7 @@ async def test_an_idle_session_ends_and_can_be_resumed(serve: Callable[..., Serv
         assert (await one.reset(episode_id="x", resume=True))["observation"]["step"] == 0
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_asked_to_end_says_so_to_its_clients(serve: Callable[..., Server]) -> None:
     server = serve("task=demo", "environments=1")
     async with client(server) as one:

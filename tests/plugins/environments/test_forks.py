@@ -47,6 +47,7 @@ async def test_forks_begin_at_the_step_of_an_episode_that_goes_on_and_part_from_
         assert server.actions("0", each["trial"]) == ["scroll [down]", "scroll [up]"]
 
 
+@pytest.mark.slow
 async def test_a_fork_is_there_after_the_server_was_killed(serve: Callable[..., Server]) -> None:
     server = serve("task=demo", "environments=1", "--grace=0.2")
     async with client(server) as one:

@@ -71,6 +71,7 @@ def test_a_class_that_cannot_be_used_is_one_sentence(target: str, capsys: pytest
     assert "rewards._target_=" in said and said.count("\n") == 1 and "Traceback" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 @pytest.mark.browser
 async def test_steps_have_rewards_and_the_end_has_the_score_also_after_a_kill(serve: Callable[..., Server]) -> None:

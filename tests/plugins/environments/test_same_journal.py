@@ -34,6 +34,7 @@ def timeless(episode: Episode) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 async def test_the_server_and_run_py_write_the_same_journal(serve: Callable[..., Server], tmp_path: Path) -> None:
     chosen = ("agent=prompt", "llm=scripted", "task=demo", f"task.ids=[{','.join(TASKS)}]", "workers=1")
     done = subprocess.run(  # noqa: ASYNC221 (nothing else is to be done meanwhile)

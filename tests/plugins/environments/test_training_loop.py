@@ -79,6 +79,7 @@ def checked(work: Path, *, steps: int, tasks: int, group: int) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_the_loop_closes(tmp_path: Path) -> None:
     work = tmp_path / "work"
     with looping(work, "--steps=1", "--tasks=1", "--group=2", "--at-once=2") as process:

@@ -124,6 +124,7 @@ def annotate(folder: Path, author: str, kills: tuple[int, ...]) -> list[str]:
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_two_annotators_who_are_killed_lose_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = fill(tmp_path / "run", assorted(100, steps=2), screenshots=False)

@@ -117,6 +117,7 @@ act("stop", answer=" ".join(said))
 """Asks its model, types, asks, buys, goes elsewhere by a script, asks, and goes back."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [False, MORE])
 async def test_wherever_it_is_killed_it_ends_the_same(tmp_path: Path, shop: Shop, more: bool) -> None:
     calm, model = MemoryJournal(), Model()

@@ -106,6 +106,7 @@ def test_scale_adds_instances_at_the_seed_and_takes_the_last_ones_away(small: Sm
     assert look(small.urls()[0])["orders"] == ["mug"] and len(small.processes()) == 1
 
 
+@pytest.mark.slow
 def test_down_with_its_data_goes_on_where_it_was(small: SmallSite) -> None:
     small.write()
     small.done("up")
@@ -116,6 +117,7 @@ def test_down_with_its_data_goes_on_where_it_was(small: SmallSite) -> None:
     assert look(small.urls()[0])["orders"] == ["mug"]
 
 
+@pytest.mark.slow
 def test_services_that_wait_for_each_other_start_in_order_and_are_reset_together(small: SmallSite) -> None:
     """A database, an application that needs it, and a front."""
     needs = "{python} -c \"import urllib.request; urllib.request.urlopen('http://127.0.0.1:%s')\" && "
@@ -187,6 +189,7 @@ def test_a_port_of_another_program_is_named_and_the_program_left_alone(small: Sm
         assert "used by another program" in small.type("doctor").out
 
 
+@pytest.mark.slow
 def test_a_changed_snapshot_is_found_out_and_a_declared_digest_compared(small: SmallSite) -> None:
     small.write()
     small.done("up")
@@ -218,6 +221,7 @@ def test_the_spare_is_used_and_one_that_was_touched_is_not(small: SmallSite) -> 
     assert look(small.urls()[0])["files"] == []
 
 
+@pytest.mark.slow
 def test_nothing_of_others_is_touched(small: SmallSite, tmp_path: Path) -> None:
     small.write()
     strange = tmp_path / "sites" / "other"
@@ -236,6 +240,7 @@ def test_nothing_of_others_is_touched(small: SmallSite, tmp_path: Path) -> None:
     assert tree_of(strange) == {"file": b"x"}
 
 
+@pytest.mark.slow
 def test_a_link_in_the_data_leads_nowhere(small: SmallSite, tmp_path: Path) -> None:
     small.write()
     small.done("up")

@@ -142,6 +142,7 @@ def wandb_records(folder: Path) -> Iterator[Any]:
             yield record
 
 
+@pytest.mark.slow
 def test_wandb_offline_gets_all_rows_in_any_order_on_the_axis_of_training(tmp_path: Path) -> None:
     done = play(tmp_path, '["wandb"]', WANDB_MODE="offline")
     assert (done.returncode, done.stdout.split()) == (0, ["run", "True"]), done.stderr

@@ -131,6 +131,7 @@ def _logged(run: Path, folder: Path) -> Path:
     return root(folder) / "trajectories/val/0000.parquet"
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.integration
 def test_kills_lose_no_token_of_what_was_answered(tmp_path: Path) -> None:

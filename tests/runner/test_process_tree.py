@@ -1,0 +1,52 @@
+"""Processes that are found by the marks in their environment."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.runner.process_tree import end_marked, find_marked
+from tests.waiting import wait_until
+
+
+@pytest.fixture
+def mark(tmp_path: Path) -> Iterator[dict[str, str]]:
+    found = {"CAIRN_TEST_MARK": str(tmp_path)}
+    yield found
+    end_marked(found)
+
+
+def started(mark: dict[str, str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(["sleep", "600"], env={**os.environ, **mark})
+
+
+def test_one_is_found_while_it_is_replaced_by_another_program(
+    mark: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the middle of execve its environment reads as empty."""
+    process, read, looks = started(mark), psutil.Process.environ, []
+
+    def empty_at_first(self: psutil.Process) -> dict[str, str]:
+        if self.pid != process.pid:
+            return dict(read(self))
+        looks.append(self.pid)
+        return dict(read(self)) if len(looks) > 2 else {}
+
+    monkeypatch.setattr(psutil.Process, "environ", empty_at_first)
+    assert [one.pid for one in find_marked(mark)] == [process.pid]
+    assert end_marked(mark) == 1
+    process.wait()
+
+
+def test_a_program_without_an_environment_is_nobodys_and_zombies_are_left_out(mark: dict[str, str]) -> None:
+    bare = subprocess.Popen(["/bin/sleep", "600"], env={})
+    ended = started(mark)
+    ended.kill()
+    wait_until(lambda: psutil.Process(ended.pid).status() == psutil.STATUS_ZOMBIE)
+    assert find_marked(mark) == []
+    ended.wait()
+    bare.kill()
+    bare.wait()
