@@ -4,6 +4,8 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
+import pytest
+
 from harness.actions import Click, InvalidAction, Scroll, Stop, Target
 from harness.actions.keep_note import MOST_OF_A_NOTE
 from harness.agents.note import RULE, split
@@ -83,6 +85,7 @@ async def test_a_prompt_is_the_one_before_with_something_behind_it() -> None:
     assert kept_share(await prompts(12)) < 0.9
 
 
+@pytest.mark.slow
 async def test_nine_tenths_stay_the_same_also_where_turns_are_dropped() -> None:
     assert kept_share(await prompts(90, history=30, history_tokens=10**9)) >= 0.9
 

@@ -180,6 +180,7 @@ async def test_a_browser_whose_tabs_are_gone_before_it_is_crashed_like_any_other
         over.set()
 
 
+@pytest.mark.slow
 async def test_a_browser_that_opens_no_window_any_more_is_replaced_and_serves_those_who_are_in_it(web: Web) -> None:
     web.page("/", "<p>alive</p>")
     async with pool_for(web, replace(QUICK, step_deadline_s=3.0)) as pool:
@@ -248,6 +249,7 @@ async def test_a_browser_that_hangs_runs_into_the_deadline_of_the_step(web: Web)
                 newest.resume()
 
 
+@pytest.mark.slow
 async def test_a_start_page_that_is_not_there_is_the_sites_fault(web: Web, chromium: ChromiumPool) -> None:
     gone = Site(name="shop", url="http://t0.shop.localhost:9", canonical="http://shop.localhost")
     async with ChromiumPool(QUICK, sites=lambda _: (gone,)) as pool:

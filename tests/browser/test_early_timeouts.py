@@ -87,6 +87,7 @@ class Silent:
         writer.close()
 
 
+@pytest.mark.slow
 def test_a_request_that_timed_out_too_early_is_sent_again_unless_it_may_change_something() -> None:
     async def ask() -> None:
         server = Silent()

@@ -110,6 +110,7 @@ class TestInABrowser:
         ):
             assert word in error and bool(error) is bool(word)
 
+    @pytest.mark.slow
     async def test_a_locator_that_never_ends_is_bounded(self, web: Web, chromium: ChromiumPool) -> None:
         web.page("/", "<p>here</p>")
         never = target(locator="[...document.querySelectorAll('p')].map(() => { for(;;); })")

@@ -141,6 +141,7 @@ async def test_addresses_of_this_machine_are_not_opened_unless_allowed(web: Live
     assert web.asked == []
 
 
+@pytest.mark.slow
 async def test_the_pages_of_a_host_are_counted(web: LiveStub) -> None:
     async with live(replace(FAST, pages_per_host=2), web.url("shop")) as (env, view):
         await env.act(link(view, "Open"))

@@ -88,7 +88,7 @@ async def test_reading_a_long_page_gives_the_same_and_fetches_the_viewport_only(
     assert len(reading.nodes) < 1000
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESCAPES)
 async def test_what_far_away_elements_send_into_view_is_read(page: Page, cdp: CDPSession, name: str) -> None:
     await page.set_content(ESCAPES[name])

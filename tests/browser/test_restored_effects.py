@@ -271,6 +271,7 @@ class TestAReplay:
             await restored(pool, web, record.episode)
         assert site.came == ["/save"] * 2
 
+    @pytest.mark.slow
     async def test_does_not_wait_for_a_request_before_the_action_that_it_followed(self, web: Web) -> None:
         site = Counted(web)
         vote = "<button onclick=\"fetch('/vote', {method: 'POST'})\">Vote</button>"
@@ -333,6 +334,7 @@ class TestAReplay:
             with pytest.raises(EnvironmentDiverged, match=r"after step 1: .*/late was sent once this time, and never"):
                 await restored(pool, web, record.episode)
 
+    @pytest.mark.sample(1)
     @pytest.mark.parametrize("every_ms", [30, 1200])
     async def test_a_page_that_sends_all_the_time_is_no_divergence_and_waited_for_as_long_as_it_took(
         self, web: Web, every_ms: int, monkeypatch: pytest.MonkeyPatch

@@ -154,6 +154,7 @@ async def test_an_endless_script_is_stopped_and_told(web: Web, chromium: Chromiu
     assert time.monotonic() - begun < 20
 
 
+@pytest.mark.slow
 async def test_a_page_that_reloads_for_ever_is_left_in_time(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<p>again</p><script>setTimeout(()=>location.reload(),10)</script>")
     web.page("/calm", "<p>calm</p>")

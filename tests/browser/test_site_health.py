@@ -105,6 +105,7 @@ async def test_a_site_that_comes_back_is_waited_for_and_the_episode_goes_on_wher
             assert "'Home'" in await visit.act(home)
 
 
+@pytest.mark.slow
 async def test_a_site_that_was_never_there_is_waited_for_once_and_one_that_was_each_time(frail: Frail) -> None:
     task, tell = a_task(frail.web), lambda lane, note: frail.said.append((lane, note))
     async with ChromiumPool(IMPATIENT, sites=lambda _: (frail.web.site,), tell=tell) as pool:
@@ -139,6 +140,7 @@ async def _back_once_missed(frail: Frail, missing: "asyncio.Task[None]") -> None
     await frail.up()
 
 
+@pytest.mark.slow
 async def test_a_site_that_hangs_as_a_whole_is_gone_too(frail: Frail, pool: ChromiumPool) -> None:
     async def never(_: Asked) -> tuple[int, dict[str, str], str]:
         await asyncio.sleep(30)

@@ -44,6 +44,7 @@ def known(monkeypatch: pytest.MonkeyPatch, **needs: ShippedAgent) -> None:
     monkeypatch.setattr(shipped_agents, "AGENTS", MappingProxyType(needs))
 
 
+@pytest.mark.slow
 def test_an_agent_is_installed_listed_and_removed(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

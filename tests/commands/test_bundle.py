@@ -101,6 +101,7 @@ def test_the_same_run_makes_the_same_bytes(folder: Path, bundle: Path, tmp_path:
     assert (tmp_path / "again").read_bytes() == bundle.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_what_a_killed_call_left_is_removed_by_the_next_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with RunFolder.open(folder, durability=Durability.none) as run:

@@ -45,6 +45,7 @@ def test_when_all_is_there_it_says_so_and_leaves_nothing(harness: Command, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_each_thing_that_is_wrong_is_told_with_what_to_do(harness: Command) -> None:
     done = harness(
         "doctor",
@@ -95,7 +96,7 @@ def test_sites_of_others_without_an_address_are_missed_when_tasks_are_on_them(ha
     assert "set sites.reddit.url" in done.stdout
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wanted", "path", "mark", "says"),
     [

@@ -46,6 +46,7 @@ async def test_a_judge_needs_nothing_but_its_name(api: str, model: str) -> None:
     assert reply.text and requests == 1 and reply.usage.priced
 
 
+@pytest.mark.slow
 async def test_claude_judges_with_the_settings_of_its_preset() -> None:
     reply, _ = await judged(api="messages", model="claude-opus-4-7", temperature=None, max_tokens=8192)
     assert reply.text

@@ -287,6 +287,7 @@ def test_a_task_file_is_looked_for_beside_the_suite_file(folder: Path) -> None:
     assert only.task_id == "mine.4"
 
 
+@pytest.mark.slow
 def test_a_suite_needs_plans_for_the_scripted_endpoint_as_a_benchmark_alone_does(folder: Path) -> None:
     scripted = ("llm=scripted", "agent=prompt")
     with pytest.raises(

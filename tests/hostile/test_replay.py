@@ -387,6 +387,7 @@ def test_nothing_is_run_asked_or_told(place: Place, watched: Watched, name: str)
     assert journal.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_site_of_ones_own_is_opened_where_the_person_says_it_is(place: Place, watched: Watched) -> None:
     """The same folder; the person names the server, and only then it is asked."""

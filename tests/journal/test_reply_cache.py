@@ -152,6 +152,7 @@ def writer(folder: Path, limit: int, seed: int, count: int) -> "subprocess.Popen
     return subprocess.Popen(line, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_the_limit_holds_while_four_processes_write(folder: Path) -> None:
     limit = 30_000

@@ -43,6 +43,7 @@ def test_a_large_picture_is_scaled_down() -> None:
     assert Image.open(BytesIO(sendable(written("PNG", (4000, 3000))))).size == (2364, 1773)
 
 
+@pytest.mark.slow
 def test_a_picture_of_many_bytes_becomes_a_jpeg() -> None:
     image = Image.effect_noise((2000, 2000), 90)
     data = BytesIO()

@@ -172,6 +172,7 @@ async def test_no_two_tasks_change_one_record_at_once(seeds: range, visitors: di
         assert grown >= trial.changing * TIMES
 
 
+@pytest.mark.slow
 async def test_without_locks_the_logs_tell(visitors: dict[str, Visitor]) -> None:
     """What is looked for above is found where nobody minds, so that finding nothing means something."""
     told = 0

@@ -20,6 +20,7 @@ print(working_s() - begun, time.monotonic() - monotonic)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 async def test_a_process_that_was_stopped_is_not_charged_for_it() -> None:
     process = await asyncio.create_subprocess_exec(

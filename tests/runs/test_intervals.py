@@ -71,6 +71,7 @@ def test_the_sign_test_is_mcnemars_exact_test(stats: ModuleType, theirs: ModuleT
         assert ours == pytest.approx(scipys, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_sign_test_is_exact_for_many(stats: ModuleType) -> None:
     assert sign_test(3000, 3300) == pytest.approx(stats.binomtest(3000, 6300, 0.5).pvalue, rel=1e-9)
 

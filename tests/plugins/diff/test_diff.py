@@ -78,6 +78,7 @@ def forked(records: list[Record], step: int, number: int) -> list[Record]:
     return found
 
 
+@pytest.mark.slow
 def test_forks_part_at_the_step_of_the_fork(tmp_path: Path) -> None:
     draw, expected = random.Random(36), dict[tuple[int, int], int]()
     for fork in range(4):

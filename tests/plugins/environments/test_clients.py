@@ -184,6 +184,7 @@ async def test_the_actions_are_tools_of_mcp(server: Server) -> None:
     await until(lambda: server.health()["active_sessions"] == 0)
 
 
+@pytest.mark.slow
 def test_a_server_of_its_own_ends_though_its_client_is_killed() -> None:
     program = (
         "import sys\n"

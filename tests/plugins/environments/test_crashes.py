@@ -35,6 +35,7 @@ async def test_a_killed_server_goes_on_where_the_journal_ends(serve: Callable[..
     assert [step.name for step in episode.steps] == ["scroll", "scroll", "stop"]
 
 
+@pytest.mark.slow
 async def test_a_session_survives_its_worker_and_its_browser(serve: Callable[..., Server]) -> None:
     server = serve("task=demo", "environments=1")
     async with client(server) as one:

@@ -105,6 +105,7 @@ def test_a_median_of_few_values_may_be_any_of_them() -> None:
     assert (found.value, found.low, found.high) == (2.0, 1.0, 3.0)
 
 
+@pytest.mark.slow
 def test_files_are_pictures_and_the_same_each_time(
     runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

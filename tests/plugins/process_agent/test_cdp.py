@@ -204,6 +204,7 @@ async def test_a_page_is_not_left_by_a_replay_before_it_has_sent_what_is_recorde
     assert sum(len(one.effects) for one in episode.late) + sum(len(one.acted.effects) for one in episode.steps) == 1
 
 
+@pytest.mark.slow
 async def test_a_page_is_as_old_as_it_was_when_its_process_goes_on(tmp_path: Path, shop: Shop) -> None:
     """What the page sent is in no record: the kill came before it was told of."""
 
@@ -259,6 +260,7 @@ act("stop", answer=" ".join(said))
 """Opens a tab by a click, goes back to the first by its connection to the browser, and on by that to the page."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [False, MORE])
 async def test_the_current_tab_is_the_one_that_was_opened_or_chosen_last(
     tmp_path: Path, shop: Shop, more: bool

@@ -127,6 +127,7 @@ def test_unfinished_requests_are_bounded_together(tmp_path: Path) -> None:
     assert found["tries"] >= 20 and "more than 128 MB together" in " ".join(found["violations"])
 
 
+@pytest.mark.slow
 def test_json_of_many_values_is_not_read(tmp_path: Path) -> None:
     found = flooded(TOOLS + BOMBS, tmp_path)
     assert found["said"].endswith("r1") and "413" in found["said"] and "200" not in found["said"]
@@ -245,6 +246,7 @@ def test_answers_that_no_client_reads_are_bounded(tmp_path: Path) -> None:
     assert found["said"] == [True, 3] and found["mb"] < WORKER_MB  # three answers of 40 MB are less than 128 MB
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_clients_of_the_relay_are_bounded_and_the_others_are_told(tmp_path: Path) -> None:
     found = flooded(RAW + CLIENTS, tmp_path, "cdp")

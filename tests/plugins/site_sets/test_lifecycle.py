@@ -52,6 +52,7 @@ def test_a_killed_service_is_named_and_brought_up_at_its_seed(small: SmallSite) 
     assert look(url)["orders"] == []
 
 
+@pytest.mark.slow
 def test_a_reset_by_the_address_that_a_run_knows_leaves_the_other_instance_alone(small: SmallSite) -> None:
     small.write()
     small.done("up", "--scale", "2")
@@ -144,6 +145,7 @@ def test_a_patch_is_applied_once_and_is_in_the_seed(small: SmallSite) -> None:
     assert (small.folder / "patched.log").read_text() == "x\n"
 
 
+@pytest.mark.slow
 def test_what_differs_between_instances_is_configured_after_every_start(small: SmallSite) -> None:
     small.write({"app": shop(configure=["echo {instance} {url} > {data}/address"])})
     small.done("up", "--scale", "2")
@@ -153,6 +155,7 @@ def test_what_differs_between_instances_is_configured_after_every_start(small: S
     assert set(small.states().values()) == {"healthy"}
 
 
+@pytest.mark.slow
 def test_a_set_file_whose_services_changed_is_not_taken_for_the_one_that_is_up(small: SmallSite) -> None:
     small.write()
     small.done("up")

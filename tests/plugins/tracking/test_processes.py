@@ -60,6 +60,7 @@ def test_four_processes_lose_no_acknowledged_row_though_one_is_killed(tmp_path: 
     assert len(list((root(tmp_path) / ".staging").iterdir())) <= 1, "only the victim's unfinished file"
 
 
+@pytest.mark.slow
 def test_an_unfinished_file_of_a_dead_writer_is_removed_by_the_next(tmp_path: Path) -> None:
     staging = root(tmp_path) / ".staging"
     staging.mkdir(parents=True)
