@@ -29,6 +29,11 @@ EXPORT_READERS := inspect-ai==0.3.285 datasets==5.2.0 pillow opentelemetry-proto
 # One call, so that pip finds versions that fit together.
 ENVIRONMENT_CLIENTS := 'verifiers[openenv]==0.4.0' 'gymnasium>=1.2'
 
+# It needs Python 3.12, and uses httpx without declaring it.
+CUBE_CLIENT := 'cube-standard==0.1.0rc10' 'httpx<1'
+CUBE_PYTHON ?= $(shell for python in python3.13 python3.12 python3; do \
+  $$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && break; done)
+
 .PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-docs shapes test-art test-environments test-exports test-miniwob test-visualwebarena test-verified test-published test-agents chaos chaos-mutants shelf bench house docs check format clean
 
 run: setup
@@ -114,17 +119,25 @@ test-exports: .venv-exports/installed
 	done
 	@touch $@
 
-# Other people's programs on `harness serve`, in a separate environment, because their pins differ: OpenEnv's client and
-# validation, gymnasium's checks, verifiers' evaluation. Tests of a package that cannot be installed are skipped.
-test-environments: setup .venv-environments/installed
+# Other people's programs on `harness serve`, in separate environments, because their pins differ: OpenEnv's client and
+# validation, gymnasium's checks, verifiers' evaluation, CUBE's client. Tests of a package that cannot be installed are skipped.
+test-environments: setup .venv-environments/installed .venv-cube/installed
 	.venv-environments/bin/python -m pytest -p no:cacheprovider tests/plugins/environments/test_clients.py \
-	  tests/plugins/environments/test_verifiers.py $(ARGS)
+	  tests/plugins/environments/test_verifiers.py tests/plugins/environments/test_cube.py $(ARGS)
 
 .venv-environments/installed: Makefile pyproject.toml
 	rm -rf .venv-environments && python3 -m venv .venv-environments
 	.venv-environments/bin/python -m pip install --quiet --disable-pip-version-check -e . pytest pytest-asyncio pytest-xdist httpx jsonschema
 	@.venv-environments/bin/python -m pip install --quiet --disable-pip-version-check $(ENVIRONMENT_CLIENTS) \
 	  || echo "$(ENVIRONMENT_CLIENTS) cannot be installed (see above): their tests are skipped" >&2
+	@touch $@
+
+.venv-cube/installed: Makefile
+	@rm -rf .venv-cube && mkdir .venv-cube
+	@test -n "$(CUBE_PYTHON)" || echo "cube-standard needs Python 3.12, which is not found (CUBE_PYTHON=PATH): its test is skipped" >&2
+	@test -z "$(CUBE_PYTHON)" || { $(CUBE_PYTHON) -m venv .venv-cube \
+	  && .venv-cube/bin/python -m pip install --quiet --disable-pip-version-check $(CUBE_CLIENT); } \
+	  || { rm -rf .venv-cube/*; echo "cube-standard cannot be installed (see above): its test is skipped" >&2; }
 	@touch $@
 
 # MiniWoB++: 64 pages in three seeds, killed sweeps, and rewards beside those of the package's own environment, which needs
@@ -224,4 +237,4 @@ format: $(VENV)/installed-dev
 	$(PY) -m ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .venv-art .venv-exports .venv-published .venv-verified .venv-visualwebarena tests/node_modules results build .mypy_cache .ruff_cache .pytest_cache *.egg-info
+	rm -rf $(VENV) .venv-art .venv-cube .venv-exports .venv-published .venv-verified .venv-visualwebarena tests/node_modules results build .mypy_cache .ruff_cache .pytest_cache *.egg-info

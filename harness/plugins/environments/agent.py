@@ -19,6 +19,7 @@ from harness.api import (
     PluginFailed,
     Refused,
     Reply,
+    Stop,
     Task,
     Unknown,
     extract,
@@ -59,7 +60,7 @@ def action_of(order: Order, action_set: ActionSet) -> Action:
     """Raises: ActionSyntaxError, ValueError: It is no action of the set; the sentence is for the client."""
     if not order.name:
         return action_set.parse(extract(order.text) if order.text.count("```") > 1 else order.text)
-    known = {action.kind: action for action in actions_of(action_set)}
+    known = named_of(action_set)
     if order.name not in known:
         raise ValueError(f"there is no action {order.name[:80]!r}; there are {', '.join(known)}")
     return read_arguments(known[order.name], order.arguments)
@@ -68,6 +69,12 @@ def action_of(order: Order, action_set: ActionSet) -> Action:
 def actions_of(action_set: ActionSet) -> tuple[type[Action], ...]:
     """The actions that can be called by name; () = those of this set are written as text only."""
     return action_set.actions if isinstance(action_set, CairnActionSet) else ()
+
+
+def named_of(action_set: ActionSet) -> dict[str, type[Action]]:
+    """Those of `actions_of`, by name; and the end, which every action set has."""
+    known: dict[str, type[Action]] = {Stop.kind: Stop}
+    return known | {action.kind: action for action in actions_of(action_set)}
 
 
 def question_of(task: Task, episode: Episode, view: LiveObservation, shaping: Shaping | None = None) -> Question:

@@ -16,6 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from harness.api import HarnessError
+from harness.plugins.environments.cube import PATH as CUBE
+from harness.plugins.environments.cube import Cube
 from harness.plugins.environments.nemo import NemoGym
 from harness.plugins.environments.problem import (
     CAPACITY_REACHED,
@@ -58,6 +60,7 @@ class EnvironmentServer:
         sessions = NamedSessions(environments)
         self._tools = Tools(environments, sessions)
         self._nemo = NemoGym(environments, sessions, _body)
+        self._cube = Cube(environments, _body)
 
     def app(self, token: str | None) -> ASGIApp:
         """The application; `token` None = everybody who reaches it has access."""
@@ -76,6 +79,9 @@ class EnvironmentServer:
             Route("/nemo/step", self._answering(self._nemo.step), methods=["POST"]),
             Route("/nemo/close", self._answering(self._nemo.close), methods=["POST"]),
             Route("/mcp", self.mcp, methods=["POST"]),
+            Route("/", self._cube.benchmark, methods=["POST"]),
+            Route(CUBE, self._cube.benchmark, methods=["POST"]),
+            Route(f"{CUBE}/{{name}}", self._cube.task, methods=["POST"]),
             WebSocketRoute("/mcp", self.socket),
         ]
         return Guard(Starlette(routes=routes), token)
@@ -124,7 +130,7 @@ class EnvironmentServer:
         answer = {"200": {"description": "OK"}, "422": {"description": "refused, with the reason"}}
         get = ("/health", "/schema", "/metadata", "/tasks", "/state")
         paths: dict[str, Any] = {path: {"get": {"responses": answer}} for path in get}
-        for path in ("/reset", "/step", "/fork", "/mcp"):
+        for path in ("/reset", "/step", "/fork", "/mcp", CUBE):
             paths[path] = {"post": {"responses": answer}}
         about = {"title": "Cairn environment server", "version": PROTOCOL}
         return JSONResponse({"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": shapes}})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.api import ActionSet
-from harness.plugins.environments.agent import actions_of
+from harness.plugins.environments.agent import named_of
 from harness.plugins.environments.problem import VALIDATION_ERROR, Problem
 from harness.plugins.environments.wire import Order
 
@@ -112,11 +112,11 @@ def read_action(action: object, action_set: ActionSet) -> Order:
     Raises:
         Problem: It is neither.
     """
-    kinds = {one.kind for one in actions_of(action_set)}
+    kinds = named_of(action_set)
     if isinstance(action, dict) and "kind" in action:
         name = _text("kind", action["kind"])
         if name not in kinds:
-            known = ", ".join(sorted(kinds)) or "none: this action set is written as text, in action_str"
+            known = ", ".join(sorted(kinds)) + ("" if len(kinds) > 1 else "; others are written as text, in action_str")
             raise _wrong(f"step: there is no action {name[:80]!r}; there are {known}")
         arguments = {key: value for key, value in action.items() if key != "kind"}
         for key, value in arguments.items():

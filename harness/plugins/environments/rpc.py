@@ -15,7 +15,7 @@ from harness.plugins.environments.sessions import Environments, Session
 from harness.plugins.environments.turn import Turn
 from harness.plugins.environments.views import result
 
-INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, SERVER_ERROR = -32600, -32601, -32602, -32000
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, SERVER_ERROR = -32700, -32600, -32601, -32602, -32000
 _PROTOCOL = "2025-06-18"
 _ABOUT = {"protocolVersion": _PROTOCOL, "capabilities": {"tools": {}}}
 Method = Callable[[Mapping[str, Any]], Awaitable[Any]]
@@ -86,7 +86,7 @@ async def answered(request: object, methods: Callable[[str], Method]) -> dict[st
     number = number if isinstance(number, str | int) and not isinstance(number, bool) else None
     if not isinstance(request, dict) or request.get("jsonrpc") != "2.0" or not isinstance(request.get("method"), str):
         return _error(number, INVALID_REQUEST, 'a request is an object with "jsonrpc": "2.0" and "method"')
-    params = request.get("params", {})
+    params = {} if request.get("params") is None else request["params"]
     if not isinstance(params, dict):
         return _error(number, INVALID_PARAMS, "params must be an object")
     try:
@@ -99,6 +99,11 @@ async def answered(request: object, methods: Callable[[str], Method]) -> dict[st
     except HarnessError as error:
         told = Problem.infrastructure(type(error).__name__, str(error)[:1000])
         return _error(number, SERVER_ERROR, str(told), told.data())
+
+
+def not_json(problem: Problem) -> dict[str, Any]:
+    """The response to a body that cannot be read."""
+    return _error(None, PARSE_ERROR, str(problem))
 
 
 def _error(number: object, code: int, message: str, data: Mapping[str, Any] | None = None) -> dict[str, Any]:
