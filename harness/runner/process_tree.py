@@ -21,10 +21,9 @@ MARK = "CAIRN_RUN"
 WORKER_MARK = "CAIRN_WORKER"
 """Variable with the number of the worker that a process belongs to."""
 HOOK_MARK = "CAIRN_HOOK"
-_KERNEL = 2
-"""Process id of the parent of all threads of Linux's kernel."""
 _LOOKS = 5
 _EXEC_S = 0.01
+"""Between two looks at a process that has no environment yet."""
 _TELLING = frozenset({"DEBUG", "DEBUGP", "DEBUG_FILE", "PWDEBUG"})
 
 
@@ -119,13 +118,12 @@ def _kill(processes: Iterable[psutil.Process]) -> None:
 def _environment(process: psutil.Process) -> dict[str, str] | None:
     """{} = it has none, or not yet; None = it is not ours: a zombie, a thread of the kernel, another user's."""
     try:
-        return process.environ() or (None if _KERNEL in (process.pid, process.ppid()) or _is_zombie(process) else {})
+        if found := process.environ():
+            return found
+        is_of_kernel = os.getpgid(process.pid) == 0
+        return None if is_of_kernel or process.status() == psutil.STATUS_ZOMBIE else {}
     except (psutil.Error, OSError):
         return None
-
-
-def _is_zombie(process: psutil.Process) -> bool:
-    return process.status() == psutil.STATUS_ZOMBIE
 
 
 def _is_hook_at_work(process: psutil.Process, run: str) -> bool:
