@@ -32,9 +32,9 @@ from benchmarks.instant_endpoint import instant_endpoint
 from benchmarks.results import Rows, parser, row, tell
 from benchmarks.step_overhead import HOME, task
 from harness.embedded_server import start_servers
-from harness.plugins.process_agent.cdp.bursts import Bursts, Ticket
+from harness.plugins.process_agent.cdp.bursts import Bursts, Sent, Ticket
 from harness.plugins.process_agent.scripted import scripted_process
-from harness.records import BrowserCommand, Site
+from harness.records import Site
 
 AGENT = """
 import json, os, sys
@@ -116,7 +116,7 @@ async def during(work: Callable[[], Awaitable[None]]) -> Spent:
     return Spent(browser=after.browser - before.browser, other=after.other - before.other)
 
 
-async def _let_through(bursts: Bursts, command: BrowserCommand, target: str, *, is_recorded: bool = False) -> Ticket:
+async def _let_through(bursts: Bursts, sent: Sent, *, is_recorded: bool = False) -> Ticket:
     return Ticket(None, 0)
 
 
