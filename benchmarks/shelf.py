@@ -106,7 +106,7 @@ def faults_of(tree: Path, gone: tuple[str, ...]) -> Iterable[str]:
             "harness --help": ("-m", "harness.main", "--help"),
             "a run": played,
             "the core's tests": (
-                *("-m", "pytest", "-q", "-x", "-n", "logical", "-p", "no:cacheprovider"),
+                *("-m", "pytest", "-q", "--tb=line", "-n", "logical", "-p", "no:cacheprovider"),
                 *("-m", "not integration and not slow and not hostile", *tests),
             ),
         }
@@ -115,7 +115,7 @@ def faults_of(tree: Path, gone: tuple[str, ...]) -> Iterable[str]:
                 [sys.executable, *command], cwd=tree, env=environment(tree), capture_output=True, text=True, check=False
             )
             if done.returncode:
-                yield f"  {what}: exit code {done.returncode}\n{(done.stdout + done.stderr)[-3000:]}"
+                yield f"  {what}: exit code {done.returncode}\n{(done.stdout + done.stderr)[-20_000:]}"
 
 
 def environment(tree: Path) -> dict[str, str]:
@@ -149,7 +149,7 @@ class OwnPage:
         path = self._folder / "tasks.json"
         path.write_text(json.dumps([task]))
         address = f"http://127.0.0.1:{self._server.server_port}"
-        return ("task=webarena", f"task.path={path}", f"sites.shopping.url={address}", "sites.shopping.reset_url=null")
+        return ("task=webarena", f"task.path={path}", f"sites.shopping.url={address}", "sites.shopping.login=null")
 
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()

@@ -5,11 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.actions import (
-    Action,
     Check,
     Click,
     CloseTab,
-    Code,
     DoubleClick,
     Drag,
     Goto,
@@ -131,41 +129,6 @@ def test_any_text_is_an_action_or_a_syntax_error(action_set: str, text: str) -> 
         action_set_of(action_set).parse(text)
     except ActionSyntaxError:
         pass
-
-
-@pytest.mark.parametrize(
-    ("text", "action"),
-    [
-        ("type [7] [hi] [2]", Type(target=Target(id="7"), text="hi] [2", enter=True)),
-        ("type [7] [0] [0]", Type(target=Target(id="7"), text="0", enter=False)),
-        ("stop [a\nb]", Stop(answer="")),
-        ("scroll [downup]", Scroll(direction="down")),
-        ("press [ctrl+a]", Press(key_comb="ctrl+a")),
-    ],
-)
-def test_webarena_quirks_are_kept(text: str, action: Action) -> None:
-    assert action_set_of("id_accessibility_tree").parse(text) == action
-
-
-@pytest.mark.parametrize("text", ["type [7] [0]", "type [7] []", "click [-7]", "click  [7]", "none", "page_focus [1]"])
-def test_webarena_refusals_are_kept(text: str) -> None:
-    with pytest.raises(ActionSyntaxError):
-        action_set_of("id_accessibility_tree").parse(text)
-
-
-def test_playwright_verb_is_the_last_call_outside_parentheses() -> None:
-    code = 'page.locator("a.b(c)").filter(has=page.get_by_text("x.fill(1)")).click()'
-    assert action_set_of("playwright").parse(code) == Code(verb="click", pw_code=code)
-
-
-def test_playwright_typing_is_read_even_where_webarena_stumbles() -> None:
-    code = 'page.get_by_placeholder("type here").fill("™")'
-    assert action_set_of("playwright").parse(code) == Code(verb="type", pw_code=code, text="™")
-
-
-def test_playwright_code_that_is_long_and_hostile_is_read_in_time() -> None:
-    with pytest.raises(ActionSyntaxError):
-        action_set_of("playwright").parse("." * 200_000 + "(" * 200_000)
 
 
 def test_extract_takes_the_first_text_between_splitters() -> None:

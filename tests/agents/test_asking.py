@@ -15,7 +15,7 @@ from harness.agents.tools_agent import Box, ToolBox, ToolsAgent
 from harness.codec import decode, encode
 from harness.episode.decision import public_task
 from harness.errors import TaskError
-from harness.evaluation.action_classes import action_set_of
+from harness.evaluation.action_classes import ACTION_SETS, action_set_of
 from harness.plugins.computer_agent.box import ComputerBox
 from harness.records import Decided, HtmlTarget, Reply, ScriptedUser, Task, Tool, ToolCall, Usage, UserAnswer
 from harness.settings.agents import ToolsSettings
@@ -58,7 +58,7 @@ def test_the_first_answer_that_fits_is_given() -> None:
 
 
 async def test_a_prompt_offers_the_question_in_tasks_with_a_user_only() -> None:
-    for action_set in ("cairn", "id_accessibility_tree", "playwright"):
+    for action_set in ACTION_SETS.names():
         stop = "```page.stop('no')```" if action_set == "playwright" else "```stop [no]```"
         plain, with_user = ScriptedModel(stop), ScriptedModel(f"```ask_user [{QUESTION}]```", stop)
         await play(prompting(plain, action_set), "[1] link 'A'", task=asking(user=None))

@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
-
 from harness.actions import Action, Click, GoBack, Scroll, Stop, Type
 from harness.agents.null_agent import NullAgent
 from harness.agents.random_agent import RandomAgent
-from harness.cli import configured
 from harness.records import Episode, LiveObservation, Node, Opened, Usage
 from harness.testing import MemoryJournal, a_task, observation, play
 
@@ -68,16 +65,3 @@ async def test_an_interrupted_random_episode_goes_on_as_it_would_have() -> None:
     gone_on = await play(RandomAgent(), "a", "b", "c", journal=journal, most_steps=9)
     assert actions(gone_on) == actions(whole) and len(actions(whole)) == 9
     assert all(one != two for one, two in zip(actions(whole), actions(whole)[1:], strict=False))
-
-
-@pytest.mark.parametrize("name", ["null", "random"])
-def test_they_need_no_model_and_name_their_own_run(name: str) -> None:
-    config = configured([f"agent={name}"])
-    assert (config.llm.kind, config.agent.name, config.run.id) == ("none", name, f"demo-{name}-none")
-    assert configured([f"agent={name}", "llm=openai"]).llm.kind == "openai"
-    assert configured([f"+agent={name}"]).agent.kind == name
-
-
-def test_the_kind_of_an_agent_is_measured_and_the_usual_one_is_not() -> None:
-    assert "agent.kind" not in configured([]).measured()
-    assert configured(["agent=null"]).measured()["agent.kind"] == "null"

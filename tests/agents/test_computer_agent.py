@@ -29,9 +29,6 @@ from harness.actions.computer_calls import Screen
 from harness.agents.conversation import Conversation
 from harness.agents.tools_agent import ToolsAgent
 from harness.api import Message, Reply
-from harness.cli import configured
-from harness.errors import ConfigError
-from harness.evaluation.builder import build_agent, check_plugins
 from harness.plugins.computer_agent.box import ComputerBox, legend
 from harness.records import ComputerTool, LiveObservation, Node, ToolCall
 from harness.settings.agents import ToolsSettings
@@ -269,17 +266,3 @@ async def test_the_legend_says_where_elements_in_sight_are_and_names_cannot_forg
     await play.step()
     shown = model.asked[0][-1].content[0]
     assert isinstance(shown, dict) and shown["text"].endswith("LEGEND:\n(100, 15) button 'Go'\n")
-
-
-def test_the_agent_is_built_from_its_settings() -> None:
-    config = configured(["agent=computer", "llm.api=responses"])
-    check_plugins(config)
-    built = build_agent(config, Answers())
-    assert isinstance(built, ToolsAgent) and isinstance(built.box, ComputerBox)
-    assert built.box.screen == Screen(width=1280, height=720)
-    assert built.box.legend, "the embedded endpoint reads no pictures"
-    assert not configured(["agent=computer", "llm=anthropic", "llm.model=claude-sonnet-4-5"]).agent.legend
-    with pytest.raises(ConfigError, match=r"give observation\.type=image"):
-        check_plugins(configured(["agent=computer", "llm.api=responses", "observation.type=html"]))
-    with pytest.raises(ConfigError, match=r"agent\.safety_checks=no is unknown; choose one of acknowledge, stop"):
-        configured(["agent=computer", "agent.safety_checks=no"])

@@ -1,6 +1,5 @@
 """The note of an agent whose model calls functions: what keeping one costs, where it is shown, and that it outlives."""
 
-import json
 from typing import Any
 
 import pytest
@@ -10,9 +9,6 @@ from harness.actions.keep_note import MOST_OF_A_NOTE
 from harness.agents.conversation import Conversation
 from harness.agents.tools_agent import ToolBox, ToolsAgent
 from harness.api import Reply
-from harness.cli import configured
-from harness.evaluation.builder import build_agent
-from harness.plugins.computer_agent.box import ComputerBox
 from harness.records import Refused
 from harness.settings.agents import ToolsSettings
 from tests.agents.test_tools_agent import SET, Answers, Play, call, calling, check_answered
@@ -130,13 +126,3 @@ async def test_without_the_setting_a_note_is_a_function_that_is_not_there() -> N
     action = await play.step()
     assert isinstance(action, InvalidAction) and "there is no function 'keep_note'" in action.why
     assert "note" not in play.episode.steps[0].decided.memory
-
-
-@pytest.mark.parametrize("memory", [False, True])
-@pytest.mark.parametrize("agent", ["tools", "computer"])
-def test_the_function_is_offered_when_the_setting_says_so(agent: str, memory: bool) -> None:
-    config = configured([f"agent={agent}", f"agent.memory={json.dumps(memory)}"])
-    built = build_agent(config, Answers())
-    assert isinstance(built, ToolsAgent) and isinstance(built.box, ToolBox | ComputerBox)
-    names = [getattr(tool, "name", "computer") for tool in built.box.tools]
-    assert ("keep_note" in names) is memory and built.conversation.settings.memory is memory

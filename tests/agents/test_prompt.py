@@ -1,6 +1,5 @@
 """A prompt as data."""
 
-import json
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -8,11 +7,11 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from harness.actions import InvalidAction, Stop, extract
+from harness.actions import InvalidAction, extract
 from harness.agents.prompt import read_prompt
 from harness.config import PROJECT
 from harness.errors import ConfigError
-from harness.evaluation.action_classes import action_set_of
+from harness.evaluation.action_classes import ACTION_SETS, action_set_of
 from harness.settings.agents import PromptSettings
 
 SHIPPED = sorted((PROJECT / "configs" / "agent").glob("*.yaml"))
@@ -63,7 +62,7 @@ def shipped(path: Path) -> PromptSettings:
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-@pytest.mark.parametrize("action_set", ["cairn", "id_accessibility_tree", "playwright"])
+@pytest.mark.parametrize("action_set", ACTION_SETS.names())
 def test_every_example_of_a_shipped_prompt_is_an_action_of_the_set_in_use(path: Path, action_set: str) -> None:
     prompt = read_prompt(shipped(path), action_set=action_set)
     for _, reply in prompt.examples:
@@ -72,25 +71,6 @@ def test_every_example_of_a_shipped_prompt_is_an_action_of_the_set_in_use(path: 
         ), reply
 
 
-def test_the_common_prompt_has_examples_in_every_action_set() -> None:
-    for action_set in ("cairn", "id_accessibility_tree", "playwright"):
-        for name in ("prompt", "direct"):
-            settings = shipped(PROJECT / "configs" / "agent" / f"{name}.yaml")
-            assert len(read_prompt(settings, action_set=action_set).examples) == 2
-
-
 def test_an_example_without_a_reply_in_the_set_in_use_is_left_out() -> None:
     examples = [{"user": "u", "assistant": {"playwright": "p"}}, {"user": "v", "assistant": "any"}]
     assert read_prompt(replace(SETTINGS, examples=examples), action_set="cairn").examples == (("v", "any"),)
-
-
-def test_the_prompt_for_webarena_verified_shows_its_form() -> None:
-    prompt = read_prompt(shipped(PROJECT / "configs" / "agent" / "verified.yaml"), action_set="id_accessibility_tree")
-    stop = action_set_of("id_accessibility_tree").parse(extract(prompt.examples[0][1]))
-    assert isinstance(stop, Stop)
-    assert json.loads(stop.answer) == {
-        "task_type": "RETRIEVE",
-        "status": "SUCCESS",
-        "retrieved_data": [9.2],
-        "error_details": None,
-    }

@@ -14,11 +14,8 @@ from harness.agents.calls import MOST_CALLS
 from harness.agents.conversation import Conversation
 from harness.agents.tools_agent import NO_CALL, ToolBox, ToolsAgent
 from harness.api import Message, Reply
-from harness.cli import configured
 from harness.codec import decode, encode
 from harness.episode.decision import checked_decision
-from harness.errors import ConfigError
-from harness.evaluation.builder import build_agent, check_plugins
 from harness.records import Acted, Decided, Done, Episode, LiveObservation, Node, Outcome, Refused, Step, ToolCall
 from harness.settings.agents import ToolsSettings
 from harness.testing import a_task, observation
@@ -331,13 +328,3 @@ def test_schemas_are_as_strict_modes_demand_and_follow_from_the_class() -> None:
 async def test_an_action_of_a_plug_in_is_called_like_any_other() -> None:
     play, _ = playing(calling(call("wink", who="Ada")))
     assert await play.step() == Wink(who="Ada")
-
-
-def test_the_agent_is_built_from_its_settings() -> None:
-    config = configured(["agent=tools"])
-    check_plugins(config)
-    built = build_agent(config, Answers())
-    assert isinstance(built, ToolsAgent)
-    assert "mouse" not in built.box.by_name and "click" in built.box.by_name
-    with pytest.raises(ConfigError, match="set action_set=cairn"):
-        check_plugins(configured(["agent=tools", "action_set=playwright"]))

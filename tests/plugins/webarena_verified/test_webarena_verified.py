@@ -12,15 +12,19 @@ from typing import Any
 
 import pytest
 
+from harness.actions import Stop, extract
+from harness.agents.prompt import read_prompt
 from harness.api import EvaluatorError, Task
 from harness.cli import configured
 from harness.config import Config
 from harness.errors import ConfigError
+from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.builder import build_benchmark, build_evaluators, check_plugins, load_tasks
 from harness.journal.store import ArtifactStore
 from harness.main import main
 from harness.plugins.webarena_verified.verified_package import GET_IT, find_package
 from harness.records import Closed
+from tests.agents.test_prompt import shipped
 from tests.e2e.conftest import PROJECT
 from tests.journal.episodes import closed
 
@@ -285,3 +289,15 @@ def test_every_task_of_its_dataset_loads() -> None:
     assert all(len(task.start_urls) == len(theirs[task.task_id]["start_urls"]) for task in every)
     assert {task.task_id for task in hard} == set(map(str, package.subset("webarena-verified-hard")))
     assert sum(task.storage_state is not None for task in every) == 684
+
+
+def test_the_prompt_for_webarena_verified_shows_its_form() -> None:
+    prompt = read_prompt(shipped(PROJECT / "configs" / "agent" / "verified.yaml"), action_set="id_accessibility_tree")
+    stop = action_set_of("id_accessibility_tree").parse(extract(prompt.examples[0][1]))
+    assert isinstance(stop, Stop)
+    assert json.loads(stop.answer) == {
+        "task_type": "RETRIEVE",
+        "status": "SUCCESS",
+        "retrieved_data": [9.2],
+        "error_details": None,
+    }
