@@ -122,6 +122,11 @@ def environment(tree: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(tree), "HYDRA_FULL_ERROR": "1"}
 
 
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Requests are no news."""
+
+
 class OwnPage:
     """A site with one page, and the settings of a run with one task on it."""
 
@@ -129,7 +134,7 @@ class OwnPage:
         self._folder = tree / "own"
         self._folder.mkdir()
         (self._folder / "index.html").write_text("<!doctype html><title>Own</title><h1>Nothing to do</h1>")
-        handler = partial(SimpleHTTPRequestHandler, directory=str(self._folder))
+        handler = partial(_Quiet, directory=str(self._folder))
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
 
     def __enter__(self) -> tuple[str, ...]:

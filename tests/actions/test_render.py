@@ -21,26 +21,29 @@ from harness.evaluation.action_classes import action_set_of
 BOX = Target(id="7", role="textbox", name="q", line="textbox 'q' focused: True")
 
 
-CLICKED = "click [7] where [7] is textbox 'q' focused: True"
+ENTRIES: list[tuple[Action, str]] = [
+    (Click(target=BOX), "click [7] where [7] is textbox 'q' focused: True"),
+    (Select(target=BOX, option="Blue"), "select [7] [Blue] where [7] is textbox 'q' focused: True"),
+    (Scroll(direction="up"), "scroll [up]"),
+    (GoBack(), "go_back"),
+    (InvalidAction(why="x"), "none"),
+    (Code(verb="click", pw_code="page.click()"), "page.click()"),
+    (Mouse(verb="click", x=0.5, y=0.25), "click_at [500] [250]"),
+    (Keyboard(text="a\nb"), "write [a b]"),
+]
+"""Those that WebArena writes in the same way."""
 
 
 @pytest.mark.parametrize(
     ("action", "entry"),
     [
-        (Click(target=BOX), CLICKED),
+        *ENTRIES,
         (Type(target=BOX, text="cat", enter=True), "type [7] [cat] [1] where [7] is textbox 'q' focused: True"),
         (
             Type(target=BOX, text="a\nb", enter=False, clear=True),
             "clear [7] [a b] [0] where [7] is textbox 'q' focused: True",
         ),
-        (Select(target=BOX, option="Blue"), "select [7] [Blue] where [7] is textbox 'q' focused: True"),
         (TabFocus(index=1), "tab_focus [1]"),
-        (Scroll(direction="up"), "scroll [up]"),
-        (GoBack(), "go_back"),
-        (InvalidAction(why="x"), "none"),
-        (Code(verb="click", pw_code="page.click()"), "page.click()"),
-        (Mouse(verb="click", x=0.5, y=0.25), "click_at [500] [250]"),
-        (Keyboard(text="a\nb"), "write [a b]"),
     ],
 )
 def test_describe(action: Action, entry: str) -> None:

@@ -21,6 +21,7 @@ from harness.llm.retry_after import duration_s, retry_after_s
 from harness.settings.models import EndpointSettings
 from tests.llm.test_endpoint_model import KEY, Waits, chat
 from tests.llm.test_http_client import ASKED, MB, Server, completion, http, serving
+from tests.waiting import until
 
 HALF_PAIR = rb"a\ud800b"
 SAID = {"choices": [{"message": {"role": "assistant", "content": "hi"}}], "model": "m"}
@@ -166,9 +167,9 @@ async def dripping(after: bytes) -> AsyncIterator[Server]:
     one = Server(lambda _: b"")
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        one.asked += 1  # by connection: under load, one may be given up before its request is read
         try:
             await reader.readuntil(b"\r\n\r\n")
-            one.asked += 1
             writer.write(after)
             while True:
                 writer.write(b" ")
@@ -195,6 +196,7 @@ async def test_an_endpoint_that_drips_is_given_up_at_the_limit(head: bytes) -> N
     async with dripping(head) as server, answering(server, Waits(), timeout_s=0.1) as model:
         with pytest.raises(ModelUnavailable, match=r"no answer within 0\.1 s|connection failed"):
             await model.ask(ASKED)
+        await until(lambda: server.asked >= 8)
     assert server.asked == 8
 
 

@@ -41,7 +41,7 @@ class WaitPolicy:
             left_s = begun + self.limit_s - now
             if now - told_at >= _TOLD_EVERY_S and left_s > 0:
                 told_at = now
-                self.tell(f"{why} {left_s:.{0 if left_s >= 0.95 else 2}f} s")
+                self.tell(f"{why} {round(left_s, 0 if left_s >= 1 else 2):g} s")
 
         return say
 

@@ -6,13 +6,9 @@ from harness.actions import (
     Action,
     Click,
     Code,
-    GoBack,
     InvalidAction,
-    Keyboard,
-    Mouse,
     Press,
     Scroll,
-    Select,
     Stop,
     TabFocus,
     Target,
@@ -23,9 +19,9 @@ from harness.config import PROJECT
 from harness.errors import ActionSyntaxError
 from harness.evaluation.action_classes import action_set_of
 from harness.plugins.demo.model.scripts import ScriptStep as PlanStep
-from harness.records import Done, Episode
+from harness.records import Done, Episode, Refused
 from harness.testing import ScriptedModel
-from tests.actions.test_render import BOX, CLICKED
+from tests.actions.test_render import BOX, ENTRIES
 from tests.agents.test_prompt import shipped as shipped_settings
 from tests.agents.test_prompt_agent import BLANK, TASK, Scripted, agent, check_examples, episode, shipped, user_of, view
 
@@ -68,20 +64,13 @@ def test_playwright_code_that_is_long_and_hostile_is_read_in_time() -> None:
 @pytest.mark.parametrize(
     ("action", "entry"),
     [
-        (Click(target=BOX), CLICKED),
+        *ENTRIES,
         (Type(target=BOX, text="cat", enter=True), "type [7] [cat ] where [7] is textbox 'q' focused: True"),
         (
             Type(target=BOX, text="a\nb", enter=False, clear=True),
             "type [7] [a b] where [7] is textbox 'q' focused: True",
         ),
-        (Select(target=BOX, option="Blue"), "select [7] [Blue] where [7] is textbox 'q' focused: True"),
         (TabFocus(index=1), "page_focus [1]"),
-        (Scroll(direction="up"), "scroll [up]"),
-        (GoBack(), "go_back"),
-        (InvalidAction(why="x"), "none"),
-        (Code(verb="click", pw_code="page.click()"), "page.click()"),
-        (Mouse(verb="click", x=0.5, y=0.25), "click_at [500] [250]"),
-        (Keyboard(text="a\nb"), "write [a b]"),
     ],
 )
 def test_history_entries_are_webarenas_to_the_letter(action: Action, entry: str) -> None:
@@ -130,6 +119,10 @@ async def test_the_shipped_prompts_are_understood_by_the_scripted_policy(name: s
     clear = PlanStep(do="type", name="Tea", text="x", clear=True)
     decision = await agent(Scripted(clear), name, "id_accessibility_tree").decide(TASK, Episode(), view())
     assert isinstance(decision.action, Click) and decision.action.target.name == "Tea"
+    later = await agent(
+        Scripted(PlanStep(do="go_back"), PlanStep(do="stop", answer="ok")), name, "id_accessibility_tree"
+    ).decide(TASK, episode((Scroll(direction="down"), Refused(why="x"))), view())
+    assert isinstance(later.action, InvalidAction), "a refused action is a misfit, and so no action"
 
 
 @pytest.mark.parametrize("name", ["prompt", "direct"])
