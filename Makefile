@@ -34,7 +34,7 @@ CUBE_CLIENT := 'cube-standard==0.1.0rc10' 'httpx<1'
 CUBE_PYTHON ?= $(shell for python in python3.13 python3.12 python3; do \
   $$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-docs shapes test-art test-environments test-exports test-miniwob test-visualwebarena test-verified test-published test-agents chaos chaos-mutants shelf bench house docs check format clean
+.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-docs shapes test-art test-environments test-exports test-miniwob test-visualwebarena test-verified test-published test-agents chaos chaos-mutants rollouts shelf bench house docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -198,6 +198,11 @@ golden: $(VENV)/installed-dev
 # embedded sites, then on a site that counts effects itself (ARGS='--site own --episodes 200'; --exact: one case of it).
 chaos: setup $(VENV)/installed-dev
 	@$(PY) benchmarks/chaos.py --site both $(ARGS)
+
+# Rollouts on the environment server of a task that changes its site, while clients, server, workers and browsers are killed
+# (ARGS='--rollouts 2000 --kills 40').
+rollouts: setup
+	@$(PY) benchmarks/chaos_rollouts.py $(ARGS)
 
 # Takes each plug-in away and sees that the rest works (ARGS='live demo all').
 shelf: setup $(VENV)/installed-dev

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -37,6 +37,7 @@ MAX_BODY = 1 << 20
 PROTOCOL = "1.0.0"
 """Of these routes, which are those of OpenEnv's 1.x."""
 _POLICY_VIOLATION = 1008
+_BODY_S = 30.0
 _STATUS = {VALIDATION_ERROR: 422, INVALID_JSON: 400, CAPACITY_REACHED: 503, SESSION_ERROR: 503}
 
 
@@ -241,11 +242,14 @@ class Guard:
 async def _body(request: Request) -> object:
     """Raises: Problem: It is too large, or no JSON."""
     read = bytearray()
-    async with asyncio.timeout(30):
-        async for part in request.stream():
-            read += part
-            if len(read) > MAX_BODY:
-                raise Problem(VALIDATION_ERROR, f"the request has more than {MAX_BODY:,} bytes")
+    try:
+        async with asyncio.timeout(_BODY_S):
+            async for part in request.stream():
+                read += part
+                if len(read) > MAX_BODY:
+                    raise Problem(VALIDATION_ERROR, f"the request has more than {MAX_BODY:,} bytes")
+    except (TimeoutError, ClientDisconnect) as error:
+        raise Problem(INVALID_JSON, f"the body did not come to its end within {_BODY_S:g} s") from error
     try:
         return json.loads(read or b"{}")
     except (ValueError, RecursionError) as error:

@@ -79,7 +79,8 @@ def _action(response: object) -> tuple[dict[str, Any], str]:
     for item in output:
         if item.get("type") == "function_call":
             return _called(item), str(item.get("call_id", ""))
-    parts = [part for item in output for part in item.get("content") or () if isinstance(part, Mapping)]
+    contents = [item.get("content") or [] for item in output]
+    parts = [part for one in contents if isinstance(one, list) for part in one if isinstance(part, Mapping)]
     return {"action_str": "".join(str(part.get("text", "")) for part in parts)}, ""
 
 

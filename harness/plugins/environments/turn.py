@@ -66,13 +66,19 @@ class Recorded:
         return True
 
     def is_over(self) -> bool:
-        """Whether it has been scored, or its evidence could not be."""
+        """Whether it has been scored, or its evidence could not be. A kill may come between its verdicts: only the one
+        counts that gives the reward.
+        """
         episode = self.episode()
-        return episode.is_finished and bool(episode.result.scores)
+        return episode.is_finished and episode.score.scoring in episode.result.scores
 
     def own_attempt(self) -> int:
-        """Number of the attempt that its client has seen; 0 = none: all its steps are of a fork's parent."""
+        """Number of the attempt that its client has seen; 0 = none: no page was shown yet, or all its steps are of a
+        fork's parent.
+        """
         record = self.episode().record
+        if record.arrival is None and not record.steps:
+            return 0
         is_new = record.inherited == len(record.steps) and record.pending is None and not record.resumed
         return 0 if is_new and record.opened is not None and record.opened.fork is not None else record.attempt
 
