@@ -248,17 +248,20 @@ def _played(tree: DictConfig, folder: Path, hidden: RedactedArguments, begun: fl
 
 
 def _evaluate(config: Config, folder: Path, begun: float) -> int:
+    from harness.evaluation.conditions import below_least
     from harness.evaluation.summary_cache import load_summary  # `--help` must not wait for it
     from harness.journal.store import check_shape
-    from harness.reports.table import exit_code, print_summary
+    from harness.reports.table import exit_code_of, print_summary
     from harness.reports.terminal import Terminal
     from harness.runs.baselines import baselines_of_run
+    from harness.runs.run import Run
 
     check_shape(folder)
     console = Terminal()
     if (summary := load_summary(folder, settings=config.tree() | config.measured(), begun=begun)) is not None:
         print_summary(console, summary, str(folder), baselines=baselines_of_run(folder, summary.dialect))
-        return exit_code(console, summary.statistics.all, config.fail_under)
+        low = below_least(Run(folder, scoring=config.scoring.value), config)
+        return exit_code_of(console, summary.statistics.all, config.fail_under, low)
     from harness.evaluation.orchestrator import evaluate  # heavy imports: not needed if no job is pending
     from harness.working_time import run_in_working_time
 

@@ -71,6 +71,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
         "cairn.reports": {"html": "harness.plugins.html_report.report:write_report"},
         "cairn.servers": {"demo": "harness.plugins.demo"},
+        "cairn.measures": {"policies": "harness.plugins.policies.measures:PolicyMeasures"},
         "cairn.task_keys": {"policies": "harness.plugins.policies.policy:check_policies"},
         "cairn.sweeps": {"matrix": "harness.plugins.matrix.command:of_sweep"},
         "cairn.task_diffs": {"html": "harness.plugins.diff.page:write_diff"},

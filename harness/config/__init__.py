@@ -75,6 +75,9 @@ class _AllSettings:
     """Independent repetitions of each task."""
     fail_under: float | None = setting(None, measured=False, named=False, bounds=SHARE)
     """Exit 1 when the success rate over all tasks is below this."""
+    fail_under_of: dict[str, float] = setting(factory=dict, measured=False, named=False)
+    """Exit 1 when a figure that a plug-in measures is below a share, by the name of the figure; on the command line
+    `fail_under.cup=0.8`."""
 
 
 @dataclass(frozen=True)

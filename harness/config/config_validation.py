@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.actions.truncate import cut
-from harness.choices import COUNT, TIME, ObservationDialect, ObservationType, ValueRange
+from harness.choices import COUNT, SHARE, TIME, ObservationDialect, ObservationType, ValueRange
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.llm import providers
@@ -68,6 +68,7 @@ def check_values(config: object) -> None:
         elif name in ("llm.extra_body", "judge.extra_body"):
             _check_request_keys(name, value)
     known = dict(settings(config))
+    _check_measures(known.get("fail_under_of") or {})
     if known.get("observation.dialect") is ObservationDialect.webarena and TEXTS <= parts_of(known["observation.type"]):
         raise ConfigError(
             f"observation.type={known['observation.type']} cannot be used with observation.dialect=webarena, which "
@@ -153,6 +154,20 @@ def _check_request_keys(name: str, keys: Mapping[str, object]) -> None:
         json.dumps(keys, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{name} cannot be sent as JSON: {error}; correct its value") from error
+
+
+def _check_measures(least: Mapping[str, float]) -> None:
+    """Each is a measure that there is, with a share."""
+    if not least:
+        return
+    from harness.runs.measures import measure_names  # which imports all that has measures
+
+    known = measure_names()
+    for name, share in least.items():
+        if name not in known:
+            raise ConfigError(f"fail_under.{cut(str(name), 80)} is no measure; choose one of {', '.join(known)}")
+        if not SHARE.hold(share):
+            raise ConfigError(f"fail_under.{name}={_shown(share)} cannot be used; give a number {SHARE}")
 
 
 def _check_text(name: str, value: str) -> None:

@@ -43,7 +43,7 @@ def _text(error: Exception) -> str:
     cause = str(error.__cause__ or "").splitlines()
     if cause and cause[0] not in kept:
         kept.append(cause[0])
-    return " ".join(kept)
+    return " ".join(kept).replace("++fail_under_of.", "fail_under.")  # as the person wrote it
 
 
 def _unreadable(error: OverrideParseException) -> str:

@@ -28,6 +28,7 @@ from harness.settings.plugin import first_path
 GROUP = "cairn.plugins"
 _NULL_AGENT = re.compile(r"(agent=(?:[\w.-]+,)*)null(?=,|$)")
 _CHOSEN = re.compile(r"\+(agent|llm|browser|sites|executor|resume|task|tracking)=[\w./,-]+")
+_FAIL_UNDER = re.compile(r"^\+{0,2}fail_under\.(?=[\w.]+=)")
 _OLD_KEY = re.compile(r"^(\+{0,2})sites\.leases=")
 
 
@@ -101,9 +102,11 @@ def choose_plainly(arguments: Sequence[str]) -> tuple[str, ...]:
 
     `+agent=mine` is `agent=mine`: hydra's plus is for groups that have no choice yet, and these always have one. The
     agent `null` is a text, and no absence of a choice. `sites=from:FILE` is the choice of a file. `sites.leases` is
-    read as `sites.locks` until the next release.
+    read as `sites.locks` until the next release. `fail_under.cup` is an entry of `fail_under_of`: `fail_under` itself
+    is a number.
     """
     plain = (argument[1:] if _CHOSEN.fullmatch(argument) else argument for argument in choose_files(arguments))
+    plain = (_FAIL_UNDER.sub("++fail_under_of.", argument) for argument in plain)
     return tuple(_OLD_KEY.sub(r"\1sites.locks=", _NULL_AGENT.sub(r"\1'null'", argument)) for argument in plain)
 
 

@@ -23,6 +23,7 @@ from harness.escape import show_logs
 from harness.evaluation import retry_request
 from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, build_run_budget, check_plugins, load_tasks, pending_policy
+from harness.evaluation.conditions import below_least, task_keys
 from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.embedded import is_embedded_endpoint, plans_digest
@@ -44,7 +45,7 @@ from harness.reports.basis import basis
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.pages import FINDINGS, PAGES
 from harness.reports.summary import Invocation, Summary, as_json, summarize
-from harness.reports.table import StillPending, exit_code, print_summary
+from harness.reports.table import StillPending, exit_code_of, print_summary
 from harness.reports.terminal import Terminal
 from harness.reports.write_all import write_reports
 from harness.runner.pending import pending_jobs
@@ -157,8 +158,9 @@ async def _evaluate(
         found = _scan(run) if plays else scanned
         left = _left(config, tasks, (asked := as_asked(found.outcomes, digests)), budget)
         whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
-        whose = _look_through(Run(folder, scoring=config.scoring.value, scanned=found), config.run.report and whole)
-        summary = _timed(_summary(config, found, tasks, invocation, whose=whose), begun)
+        played = Run(folder, scoring=config.scoring.value, scanned=found)
+        whose = _look_through(played, config.run.report and whole)
+        summary = _timed(_summary(config, played, found, tasks, invocation=invocation, whose=whose), begun)
         with _results(run, summary, left, console, begun=begun):
             _write_reports(config, run, tasks, found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
@@ -168,7 +170,7 @@ async def _evaluate(
         if not left.pending:
             retry_request.settle(policy, run, tasks, asked, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)
-        return exit_code(console, summary.statistics.all, config.fail_under)
+        return exit_code_of(console, summary.statistics.all, config.fail_under, below_least(played, config))
 
 
 def _asked(outcomes: Outcomes, digests: Mapping[str, str], dialect: str, console: Terminal) -> Outcomes:
@@ -249,6 +251,7 @@ def describe_run(  # noqa: PLR0913 (what a run is)
     known = {
         "config_digest": config_digest,
         VERSIONS: found,
+        **task_keys(tasks),
         "sites": {name: found.get(f"sites.{name}") for name in names},
         "prompt": digest(
             {name: measured[name] for name in sorted(measured) if name.startswith(("agent.", "action_set"))}
@@ -382,8 +385,8 @@ def _look_through(run: Run, is_wanted: bool) -> Attributions:
     return read_attributions(run.folder)
 
 
-def _summary(
-    config: Config, found: Scan, tasks: Sequence[Task], invocation: Invocation, *, whose: Attributions
+def _summary(  # noqa: PLR0913 (what a summary says)
+    config: Config, run: Run, found: Scan, tasks: Sequence[Task], *, invocation: Invocation, whose: Attributions
 ) -> Summary:
     outcomes, scoring = found.outcomes, config.scoring.value
     results = [
@@ -399,7 +402,7 @@ def _summary(
         scoring,
         invocation,
         weights=_weights(config),
-        notes=config.sites.visits.remarks,
+        notes=(*(one.headline for one in run.measured), *config.sites.visits.remarks),
     )
 
 

@@ -10,6 +10,7 @@ from harness.escape import flat, one_line
 from harness.runs.baselines import Baseline, rate_of, sentence
 from harness.runs.comparison import Comparison, Pair, SiteChange
 from harness.runs.format import percent, points
+from harness.runs.measures import measure_text
 
 
 def print_comparison(console: Console, found: Comparison) -> None:
@@ -50,6 +51,7 @@ def print_comparison(console: Console, found: Comparison) -> None:
         ("per task", "before", "after"),
         [(one.name, one.shown_before, one.shown_after) for one in found.effort],
     )
+    _measures(console, found)
     _trials(console, found)
     _left_out(console, found)
 
@@ -74,6 +76,16 @@ def _changes(console: Console, what: str, changes: Sequence[SiteChange], baselin
             for change in changes
         ],
     )
+
+
+def _measures(console: Console, found: Comparison) -> None:
+    for title in dict.fromkeys(one.title for one in found.measures):
+        rows = [
+            (one.label, measure_text(one.before), measure_text(one.after))
+            for one in found.measures
+            if one.title == title
+        ]
+        _table(console, (title.lower(), "before", "after"), rows)
 
 
 def _trials(console: Console, found: Comparison) -> None:

@@ -171,6 +171,21 @@ def exit_code(console: Console, found: Group, fail_under: float | None) -> ExitC
     return ExitCode.UNSCORED if found.unscored else ExitCode.DONE
 
 
+def exit_code_of(console: Console, found: Group, fail_under: float | None, low: Collection[str]) -> ExitCode:
+    """The same, where further conditions are not met: a sentence of each is said.
+
+    Args:
+        console: Where.
+        found: The whole run.
+        fail_under: Smallest rate.
+        low: See `harness.runs.measures.below`.
+    """
+    for line in low:
+        _say(console, line)
+    code = exit_code(console, found, fail_under)
+    return ExitCode.BELOW if low else code
+
+
 def _limited(now: Invocation) -> str:
     """What the endpoint's limits cost, when they cost anything worth a word."""
     said = [f"{now.model_refused} rejected with 429"] if now.model_refused else []

@@ -25,7 +25,8 @@ def write_reports(folder: RunFolder, known: RunInfo, run: Run, *, console: Conso
         console: Where annotations go.
     """
     results = selected(results_of((one.result for one in run.readable()), known), known)
-    found = beside(statistics_of(results, known.benchmarks), run.folder, results)
+    notes = tuple(one.headline for one in run.measured)
+    found = beside(statistics_of(results, known.benchmarks, notes=notes), run.folder, results)
     folder.write("junit.xml", junit(known, results).encode())
     text = markdown(
         known,

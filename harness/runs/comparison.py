@@ -4,7 +4,7 @@ A pair is a task both runs were asked in the same version and both have a score 
 dropped in silence. With several trials a task counts by its mean, so each task stays one pair.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -16,6 +16,7 @@ from harness.runs.attribution import Move, moves
 from harness.runs.baselines import Baseline, baselines_of
 from harness.runs.format import cost, measure
 from harness.runs.intervals import Interval, clustered_bootstrap, sign_test, weighted_mean
+from harness.runs.measures import Measure, Measured, measures_of
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
 from harness.runs.results import Result
 from harness.runs.run import Run
@@ -32,6 +33,8 @@ class Side:
     rows: tuple[Result, ...]
     folder: Path | None = None
     """Where baselines are looked for beside it; None = nowhere."""
+    measured: Callable[[Collection[str]], Sequence[Measured]] = lambda _: ()
+    """What plug-ins measure of these tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,18 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureChange:
+    """A figure of a plug-in, of the tasks that are compared."""
+
+    title: str
+    """Whose it is: `Policies`."""
+    label: str
+    before: Measure | None
+    """None = there is none. So `after`."""
+    after: Measure | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """A later run held against an earlier one."""
 
@@ -128,6 +143,8 @@ class Comparison:
     verified_before: VerifiedAgreement | None = None
     """With the scorer of webarena-verified, on these tasks; None = it was not asked. So `verified_after`."""
     verified_after: VerifiedAgreement | None = None
+    measures: tuple[MeasureChange, ...] = ()
+    """What plug-ins measure of these tasks; () for most runs."""
     moves: tuple[Move, ...] = ()
     """Episodes of these tasks whose class is another now; () where a run has failures without one."""
 
@@ -162,7 +179,9 @@ def side_of(run: Run) -> Side:
     """
     if run.damaged:
         raise run.damaged[0]
-    return Side(about=run.about, rows=run.results, folder=run.folder)
+    return Side(
+        about=run.about, rows=run.results, folder=run.folder, measured=lambda tasks: measures_of(run, frozenset(tasks))
+    )
 
 
 def compare(before: Side, after: Side) -> Comparison:
@@ -207,12 +226,23 @@ def compare(before: Side, after: Side) -> Comparison:
         **_suite(before.about, after.about, pairs),
         verified_before=agreed(row for task in paired for row in old[task]),
         verified_after=agreed(row for task in paired for row in new[task]),
+        measures=_measures(before.measured(paired), after.measured(paired)),
         moves=_moves([row for task in same for row in old[task]], [row for task in same for row in new[task]]),
     )
 
 
 def _baselines(side: Side, rows: Sequence[Result]) -> tuple[Baseline, ...]:
     return () if side.folder is None else baselines_of(side.folder, rows, side.about.dialect)
+
+
+def _measures(before: Sequence[Measured], after: Sequence[Measured]) -> tuple[MeasureChange, ...]:
+    old, new = (
+        {(one.title, measure.label): measure for one in found for measure in one.measures} for found in (before, after)
+    )
+    return tuple(
+        MeasureChange(title=key[0], label=key[1], before=old.get(key), after=new.get(key))
+        for key in dict.fromkeys((*new, *old))
+    )
 
 
 def _moves(old: Sequence[Result], new: Sequence[Result]) -> tuple[Move, ...]:

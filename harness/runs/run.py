@@ -15,6 +15,7 @@ from harness.journal.store import ArtifactStore
 from harness.runs.about import DESCRIPTION, SUMMARY, RunInfo, recorded_scoring, run_info
 from harness.runs.attribution import Attributions
 from harness.runs.episode import Episode, RunFiles
+from harness.runs.measures import Measured, measures_of
 from harness.runs.results import Result, results_of
 from harness.runs.statistics import Statistics, beside, statistics_of
 
@@ -124,7 +125,13 @@ class Run:
 
     def statistics_of_readable(self) -> Statistics:
         """The same, without the episodes of damaged journals."""
-        return beside(statistics_of(self.results, self.about.benchmarks), self.folder, self.results)
+        found = statistics_of(self.results, self.about.benchmarks, notes=tuple(one.headline for one in self.measured))
+        return beside(found, self.folder, self.results)
+
+    @cached_property
+    def measured(self) -> tuple[Measured, ...]:
+        """What plug-ins measure beside the rate, without damaged journals; () for most runs."""
+        return measures_of(self)
 
     @property
     def damaged(self) -> tuple[JournalError, ...]:

@@ -19,7 +19,7 @@ RECORDED_DIGEST = "985415e0ac45c5f0f3b3775bef441d02867599a9fbbc00400fb9689d46691
 NAMELESS = """
     task agent llm llm.model task.name sites executor executor.lanes executor.kind executor.silence_s executor.address
     executor.shared_fs executor.cpus executor.shards executor.cluster executor.partition executor.time_min
-    executor.mem_gb executor.wait workers resume run.root run.id run.fork run.dry fail_under run.display run.report run.retry
+    executor.mem_gb executor.wait workers resume run.root run.id run.fork run.dry fail_under fail_under_of run.display run.report run.retry
     run.max_tokens run.max_cost_usd run.max_working_s resume.accept_drift task.path task.hosts task.ids task.limit task.sites
     task.suite task.members task.split
     task.plans llm.plans llm.base_url llm.api_key llm.headers judge.base_url judge.api_key judge.headers

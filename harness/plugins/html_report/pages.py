@@ -33,6 +33,7 @@ from harness.runs.figures import facts, judging
 from harness.runs.fork_tree import Branch
 from harness.runs.format import ago, cost, duration, measure, percent, points
 from harness.runs.judge_error import judge_sentence
+from harness.runs.measures import Measured, measure_text
 from harness.runs.notes import UNCONFINED
 from harness.runs.results import Result
 from harness.runs.statistics import Statistics
@@ -105,6 +106,8 @@ class RunView:
     """Of the same tasks; None = they were not looked for."""
     branches: Sequence[Branch] = ()
     """The tree of forks that it is in."""
+    measured: Sequence[Measured] = ()
+    """What plug-ins measure of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +220,7 @@ def _environment(*added: Path) -> jinja2.Environment:
         facts=facts,
         columns=columns,
         judge_sentence=judge_sentence,
+        measure_text=measure_text,
         judging=judging,
         ago=lambda at: ago(time.time() - at),
         ms=lambda elapsed: duration(elapsed / 1000),

@@ -92,6 +92,7 @@ def write_report(run: Run) -> WrittenReport:
     branches = fork_tree(folder)
     facts = _facts(run, baselines) | {"judges": [plain(one) for one in whole.judges]}
     facts["notes"] = list(whole.notes)
+    facts |= {"measured": [plain(one) for one in run.measured]} if run.measured else {}
     facts["branches"] = [plain(one) for one in branches]
     made = SideFile[JsonObject](MADE, dict).find(target) or {}
     if made == facts and (target / "index.html").exists():
@@ -112,6 +113,7 @@ def write_report(run: Run) -> WrittenReport:
         damaged=facts["damaged"],
         baselines=baselines,
         branches=branches,
+        measured=run.measured,
     )
     write_atomic(target / STYLE, style().encode(), durable=False, within=within)
     index = Pages(style_url=STYLE).run(view, DiskUrls(run.artifacts))

@@ -84,6 +84,7 @@ def write_single_file(run: Run, target: Path, *, notices: Sequence[str] = ()) ->
         notices=notices,
         baselines=baselines_of(run.folder, run.results, run.scoring),
         branches=fork_tree(run.folder),
+        measured=run.measured,
     )
     head, foot = pages.around(view, place)
     with translate_os_errors(target), target.open("w", encoding="utf-8") as file:

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).parent / "templates"
 _MOST_SHOTS = 100
 """Episodes whose screenshots are in a page."""
-_LABELS = {
+LABELS = {
     "completion": "completed",
     "cup": "completed under policy (CuP)",
     "partial": "partly completed",
     "partial_cup": "partly completed under policy (pCuP)",
 }
+"""Figure to its words."""
 
 
 def headline(figures: "Figures") -> str:
@@ -41,7 +42,7 @@ def headline(figures: "Figures") -> str:
 
 def figure_rows(found: "Sequence[Figures]") -> list[tuple[str, ...]]:
     """A row for each figure, a column for each run."""
-    rows = [(label, *(interval(getattr(one, key)) for one in found)) for key, label in _LABELS.items()]
+    rows = [(label, *(interval(getattr(one, key)) for one in found)) for key, label in LABELS.items()]
     if any(one.unknown for one in found):
         rows.insert(2, ("CuP if all unknown were kept", *(percent(one.cup_at_most) for one in found)))
     if any(one.all_pass for one in found):
@@ -183,7 +184,7 @@ def page_of(found: "Sequence[Reading]") -> dict[str, object]:
                 "name": one.name,
                 "figures": one.figures,
                 "headline": headline(one.figures),
-                "rates": [(label, getattr(one.figures, key)) for key, label in _LABELS.items()],
+                "rates": [(label, getattr(one.figures, key)) for key, label in LABELS.items()],
                 "crossed": crossed(one.judged),
                 "broken": list(_shown(one)),
                 "place": _Inline(one.run),

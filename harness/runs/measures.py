@@ -1,0 +1,111 @@
+"""What plug-ins measure of a run beside its success rate, by name: shown beside the rate, compared, and a condition of
+`fail_under.NAME`.
+
+An entry point of `cairn.measures` has the name of the key of tasks that it is about: runs without a task that has the
+key cost nothing, as `run.json` says so. Its value is a class like `MeasureSource`.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from harness.errors import HarnessError
+from harness.escape import one_line
+from harness.registry import Registry
+from harness.runs.format import percent
+
+if TYPE_CHECKING:
+    from harness.runs.run import Run
+
+TASK_KEYS = "task_keys"
+"""Key of `run.json`: the keys of plug-ins that its tasks have."""
+_SOURCES = Registry(group="cairn.measures", noun="measure")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """One figure of a run."""
+
+    name: str
+    """As in `fail_under.NAME`; "" = it is only shown."""
+    label: str
+    value: float
+    """A share, in [0, 1]."""
+    low: float
+    """Of its 95% interval; so `high`."""
+    high: float
+    at_most: float
+    """Its value if all that is unknown were good; `value` where nothing is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What one plug-in measures of a run."""
+
+    title: str
+    """One or two words: `Policies`."""
+    headline: str
+    """One sentence for the lines below the table."""
+    measures: tuple[Measure, ...]
+
+
+class MeasureSource(Protocol):
+    """What measures a run."""
+
+    names: ClassVar[Collection[str]]
+    """Of the measures that can be a condition."""
+
+    @staticmethod
+    def measured(run: "Run", tasks: Collection[str] | None, /) -> Measured | None:
+        """The figures of a run, of damaged journals nothing.
+
+        Args:
+            run: The run.
+            tasks: Ids of the tasks to measure; None = all.
+
+        Raises:
+            HarnessError: What is recorded cannot be understood.
+        """
+        ...
+
+
+def measures_of(run: "Run", tasks: Collection[str] | None = None) -> tuple[Measured, ...]:
+    """What plug-ins measure of a run, in the order of the registry; () for most runs.
+
+    What cannot be measured, as a policy that was recorded by other rules, is said in the headline.
+    """
+    keys = run.description.get(TASK_KEYS)
+    asked = [name for name in _SOURCES.names() if isinstance(keys, list) and name in keys]
+    return tuple(one for name in asked if (one := _measured(name, run, tasks)) is not None)
+
+
+def _measured(name: str, run: "Run", tasks: Collection[str] | None) -> Measured | None:
+    source: type[MeasureSource] = _SOURCES.find(name)
+    try:
+        return source.measured(run, tasks)
+    except HarnessError as error:
+        return Measured(title=name, headline=f"{name} cannot be measured: {one_line(str(error), 300)}", measures=())
+
+
+def measure_names() -> tuple[str, ...]:
+    """All measures that can be a condition."""
+    return tuple(name for source in _SOURCES.names() for name in _SOURCES.find(source).names)
+
+
+def measure_text(found: Measure | None) -> str:
+    """`40.0% (26.3% to 55.4%)`, with the other end where something is unknown; `-` where there is none."""
+    if found is None:
+        return "-"
+    most = f", up to {percent(found.at_most)}" if found.at_most > found.value else ""
+    return f"{percent(found.value)} ({percent(found.low)} to {percent(found.high)}){most}"
+
+
+def below(measured: Collection[Measured], least: Mapping[str, float]) -> tuple[str, ...]:
+    """A sentence for each condition that is not met; what is unknown counts for the run, as it does for the rate."""
+    known = {measure.name: measure for one in measured for measure in one.measures}
+    return tuple(
+        f"below fail_under.{name}={wanted:g}: "
+        + (f"{known[name].label} is {percent(known[name].value)}" if name in known else "the run has no such figure")
+        for name, wanted in least.items()
+        if name not in known or known[name].at_most < wanted
+    )
