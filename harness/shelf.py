@@ -77,6 +77,11 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "cairn.task_diffs": {"html": "harness.plugins.diff.page:write_diff"},
         "cairn.trackers": {"art": "harness.plugins.tracking.run_tracker:RunTracker"},
         "cairn.scorers": {"verified": "harness.plugins.webarena_verified.whole_run:score_folder"},
+        "cairn.viewer_pages": {
+            "label": "harness.plugins.labels.viewer_page:LabelQueue",
+            "matrix": "harness.plugins.matrix.viewer_page:MatrixPage",
+            "diff": "harness.plugins.diff.viewer_page:DiffPage",
+        },
         "cairn.visits": {"live": "harness.plugins.live.rules:LiveRules"},
         "cairn.agents": {
             "computer": "harness.plugins.computer_agent.agent:ComputerKind",

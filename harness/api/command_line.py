@@ -7,11 +7,16 @@ from harness.commands.own_settings import add_own_settings, quoted
 from harness.commands.scoring_option import add_scoring
 from harness.registry import Registry
 from harness.reports.pages import FURTHER_PAGES, TASK_DIFFS
+from harness.reports.viewer_pages import VIEWER_PAGES, PageAnswer, PageRequest, ViewerPage
 
 __all__ = [
     "FURTHER_PAGES",
     "TASK_DIFFS",
+    "VIEWER_PAGES",
+    "PageAnswer",
+    "PageRequest",
     "Registry",
+    "ViewerPage",
     "add_own_settings",
     "add_scoring",
     "quoted",

@@ -1,4 +1,4 @@
-"""The page of one task: its episodes side by side, with screenshots, in one file."""
+"""The page of one task: its episodes side by side, with screenshots, in one file; of the viewer, too."""
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence

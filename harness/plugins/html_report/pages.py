@@ -84,6 +84,12 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    title: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
     """A run's first page."""
 
@@ -108,6 +114,8 @@ class RunView:
     """The tree of forks that it is in."""
     measured: Sequence[Measured] = ()
     """What plug-ins measure of it."""
+    further: Sequence[Link] = ()
+    """To pages that plug-ins add."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +129,8 @@ class TaskView:
     after: str = ""
     notices: Sequence[str] = ()
     """As those of `RunView`, of this task's journal."""
+    further: Sequence[Link] = ()
+    """To pages that plug-ins add."""
 
 
 class Pages:
@@ -131,16 +141,17 @@ class Pages:
         served: By a server, which may be asked for news and answers forms.
         in_one_file: All pages are in one file.
         style_url: Where `style()` is a separate file; "" = each page contains it.
-        added: Folder of templates of another plug-in, with its `style.css`.
+        added: Folder of templates of another plug-in, with its `style.css` and, if it has one, its script `page.js`.
         """
         self._environment = _environment(*([added] if added else []))
         css = style() + (_asset("style.css", added) if added else "")
         further = {"live.js": served, "single.js": in_one_file}
         script = "\n".join(map(_asset, ["report.js", *(name for name, is_needed in further.items() if is_needed)]))
         of_lists = _asset("list.js")
-        self.policy = policy("" if style_url else css, script, of_lists, served=served)
+        of_page = _asset("page.js", added) if added and (added / "page.js").is_file() else ""
+        self.policy = policy("" if style_url else css, script, of_lists, *([of_page] if of_page else []), served=served)
         self._environment.globals.update(css=Markup(css), style_url=style_url)
-        self._environment.globals.update(js=Markup(script), js_of_lists=Markup(of_lists))
+        self._environment.globals.update(js=Markup(script), js_of_lists=Markup(of_lists), js_of_page=Markup(of_page))
         self._environment.globals.update(policy=self.policy, served=served)
         self._environment.globals.update(rate_of=rate_of, no_baseline=NO_BASELINE, is_baseline=is_baseline)
         self._environment.globals.update(ending_step=ending_step, verdict_step=verdict_step, refusals=refusals)

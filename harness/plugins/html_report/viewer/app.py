@@ -1,9 +1,10 @@
-"""The live viewer: the report's own pages, served while runs go on. It only reads.
+"""The live viewer: the report's own pages, served while runs go on. It only reads; pages of plug-ins may take forms.
 
 Names in addresses are looked up among what is there and never made into paths; only PNG bytes are ever served as they
 are.
 """
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,16 +12,17 @@ from urllib.parse import quote, urlencode
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from harness.api.journals import JOURNAL_SUFFIX, ArtifactStore
-from harness.errors import HarnessError
+from harness.errors import HarnessError, JournalError
 from harness.plugins.html_report.chart import charts
 from harness.plugins.html_report.pages import Filters, Page, Pages, RunView
 from harness.plugins.html_report.report import selected_text, task_view
-from harness.plugins.html_report.viewer.request_guard import RequestGuard
+from harness.plugins.html_report.viewer.further import FurtherPage, FurtherPages, form_of, request_of
+from harness.plugins.html_report.viewer.request_guard import RequestGuard, is_key, key_of_forms
 from harness.plugins.html_report.viewer.run_list import baselines_among, listed
 from harness.plugins.html_report.viewer.server_sent_events import PAUSE_S, stream
 from harness.runs.baselines import Baseline, is_baseline
@@ -80,6 +82,7 @@ class Viewer:
         self._library = library
         self._pages = Pages(served=True)
         self._pages.prepare()
+        self._further = FurtherPages(key_of_forms())
         self._headers = {
             "Content-Security-Policy": f"{self._pages.policy}; frame-ancestors 'none'",
             "X-Content-Type-Options": "nosniff",
@@ -96,6 +99,10 @@ class Viewer:
             Route("/run/{run}", self.run),
             Route("/run/{run}/task/{stem}", self.task),
             Route("/run/{run}/shot/{digest}", self.shot),
+            Route("/with/{page}", self.further, methods=["GET"]),
+            Route("/run/{run}/with/{page}", self.further, methods=["GET"]),
+            Route("/with/{page}", self.form, methods=["POST"]),
+            Route("/run/{run}/with/{page}", self.form, methods=["POST"]),
             Route("/news", self.runs_news),
             Route("/news/{run}", self.run_news),
             Route("/news/{run}/{stem}", self.task_news),
@@ -117,6 +124,7 @@ class Viewer:
             agents=sorted({row.status.about.agent for row in rows} - {""}),
             models=sorted({row.status.about.model for row in rows} - {""}),
             results=str(self._library.results),
+            further=self._further.links(_root(request), is_of_run=False),
             events=f"{_root(request)}/news?seen={_all(catalogues)}",
         )
 
@@ -155,6 +163,7 @@ class Viewer:
             chosen=chosen,
             branches=fork_tree(catalogue.folder),
             baselines=self._baselines(catalogue, standing),
+            further=self._further.links(_base(request, catalogue), is_of_run=True),
         )
         events = f"{_root(request)}/news/{quote(catalogue.folder.name, safe='')}?seen={version}"
         return HTMLResponse(
@@ -190,12 +199,86 @@ class Viewer:
             view,
             before=order[at - 1] if at > 0 else "",
             after=order[at + 1] if 0 <= at < len(order) - 1 else "",
+            further=self._further.links(
+                _base(request, catalogue), is_of_run=True, task=view.row.task_id, trial=str(view.row.trial)
+            ),
         )
         run = quote(catalogue.folder.name, safe="")
         events = f"{_root(request)}/news/{run}/{quote(stem, safe='')}?seen={_stamped(stamp)}"
         return HTMLResponse(
             self._pages.task(view, ServerUrls(request, catalogue), events=events), headers=self._headers
         )
+
+    def further(self, request: Request) -> Response:
+        """A page of a plug-in."""
+        if (found := self._found(request)) is None:
+            return self._missing(request, "There is no such page.")
+        page, catalogues = found
+        is_of_run = page.asked.is_of_run
+        for catalogue in catalogues.values() if is_of_run else ():
+            catalogue.refresh(BUDGET_S)
+        root = _root(request)
+        base = _base(request, *catalogues.values()) if is_of_run else root
+        try:
+            answer = page.asked.show(request_of(catalogues, request.url.query, is_of_run=is_of_run))
+            values = self._further.values(page, base, root, answer)
+            if answer.story and is_of_run:
+                (catalogue,) = catalogues.values()
+                values |= self._story(request, catalogue, answer.story)
+        except HarnessError as error:
+            return self._missing(request, str(error), 200)
+        headers = {**self._headers, "Content-Security-Policy": f"{page.pages.policy}; frame-ancestors 'none'"}
+        return HTMLResponse(page.pages.render(answer.template, events="", **values), headers=headers)
+
+    async def form(self, request: Request) -> Response:
+        """A form of a page of a plug-in; the page itself is shown then."""
+        found, sent = self._found(request), await form_of(request)
+        if found is None:
+            return self._missing(request, "There is no such page.")
+        page, catalogues = found
+        if not page.asked.saves:
+            return self._missing(request, "This page takes no form.", 405)
+        try:
+            asked = request_of(catalogues, sent, is_of_run=page.asked.is_of_run)
+            if not is_key(asked.field("form_key"), self._further.form_key):
+                return self._missing(
+                    request, "This form is too long or of an earlier viewer; open its page again.", 403
+                )
+            fields = await asyncio.to_thread(page.asked.save, asked)
+        except HarnessError as error:
+            return self._missing(request, str(error), 400)
+        base = _base(request, *catalogues.values()) if page.asked.is_of_run else _root(request)
+        return RedirectResponse(f"{base}/with/{page.name}?{urlencode(fields)}", 303, headers=self._headers)
+
+    def _found(self, request: Request) -> tuple[FurtherPage, Mapping[str, RunWatcher]] | None:
+        """A page, and the runs that it may show."""
+        name = request.path_params.get("run")
+        page = self._further.of(request.path_params["page"], is_of_run=name is not None)
+        if page is None:
+            return None
+        if name is None:
+            return page, self._library.runs()
+        catalogue = self._library.run(name)
+        return None if catalogue is None else (page, {name: catalogue})
+
+    def _story(self, request: Request, catalogue: RunWatcher, page: str) -> dict[str, object]:
+        """What `story.html` is made of.
+
+        Raises:
+            HarnessError: The journal cannot be read.
+        """
+        journal = page.removesuffix(".html") + JOURNAL_SUFFIX
+        episode = catalogue.episode(journal)
+        view = task_view(catalogue.standing().about, episode) if episode else None
+        if view is None:
+            raise JournalError(f"{catalogue.folder / journal} cannot be read; look at the run again")
+        return {
+            "run": view.run,
+            "row": view.row,
+            "story": view.story,
+            "notices": view.notices,
+            "place": ServerUrls(request, catalogue),
+        }
 
     def shot(self, request: Request) -> Response:
         """A screenshot; any other artifact stays where it is."""
@@ -251,6 +334,11 @@ class Viewer:
 def _root(request: Request) -> str:
     """The prefix of every path, see `request_guard`."""
     return str(request.scope.get("root_path", ""))
+
+
+def _base(request: Request, catalogue: RunWatcher) -> str:
+    """The address of a run."""
+    return f"{_root(request)}/run/{quote(catalogue.folder.name, safe='')}"
 
 
 def _all(catalogues: Mapping[str, RunWatcher]) -> str:

@@ -1,4 +1,4 @@
-"""Who may look: this machine, by its own name, with the token, and only to read.
+"""Who may look: this machine, by its own name, with the token.
 
 The host header is checked because a page on the internet can make a browser ask us under a name of its own (DNS
 rebinding); the token because other users of this machine can ask too. It comes once in the address and then lives in a
@@ -7,11 +7,17 @@ cookie.
 A browser sends cookies to every port of a host, so one of another user's server would be given ours. It is therefore
 bound to a random path that prefixes all pages; its name holds the port, so that viewers do not take each
 other's.
+
+Only pages of plug-ins take forms. A form of another site is refused by what browsers say of where it came from, and by
+a key that only pages of ours contain.
 """
 
+import re
+from collections.abc import Mapping
 from hashlib import sha256
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
+from secrets import token_urlsafe
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -19,6 +25,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 _HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _COOKIE = "cairn-view"
+_FORM = re.compile(r"/with/[a-z_-]{1,40}\Z")
+"""Addresses that take forms."""
 
 
 class RequestGuard:
@@ -40,13 +48,22 @@ class RequestGuard:
         refusal = self._refusal(scope)
         await (refusal or self._app)({**scope, "root_path": self._place}, receive, send)
 
+    def _is_form(self, scope: Scope) -> bool:
+        return scope["method"] == "POST" and _FORM.search(scope["path"]) is not None
+
     def _refusal(self, scope: Scope) -> Response | None:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get(b"host", "")
         if _without_port(host) not in _HOSTS:
             return _plain(400, "this server answers only for 127.0.0.1 and localhost")
         if scope["method"] not in ("GET", "HEAD"):
-            return _plain(405, "this server is read-only")
+            if not self._is_form(scope):
+                return _plain(405, "this address is read-only")
+            if headers.get(b"sec-fetch-site", "same-origin") != "same-origin":
+                return _plain(403, "this form came from another site; open the page that `harness view` serves")
+        return self._without_token(scope, headers)
+
+    def _without_token(self, scope: Scope, headers: Mapping[bytes, str]) -> Response | None:
         if self._token is None:
             return None
         cookie = f"{_COOKIE}-{scope['server'][1]}"
@@ -61,6 +78,16 @@ class RequestGuard:
         if scope["path"].startswith(within) and _same(_cookie(headers.get(b"cookie", ""), cookie), self._token):
             return None
         return _plain(403, "open the address that `harness view` printed; it contains a token")
+
+
+def key_of_forms() -> str:
+    """A value that no other site knows; for one server."""
+    return token_urlsafe(24)
+
+
+def is_key(given: str, wanted: str) -> bool:
+    """Whether a form has it; takes as long for any other value."""
+    return _same(given, wanted)
 
 
 def place_of(token: str | None) -> str:
