@@ -260,7 +260,7 @@ def _evaluate(config: Config, folder: Path, begun: float) -> int:
     console = Terminal()
     if (summary := load_summary(folder, settings=config.tree() | config.measured(), begun=begun)) is not None:
         print_summary(console, summary, str(folder), baselines=baselines_of_run(folder, summary.dialect))
-        low = below_least(Run(folder, scoring=config.scoring.value), config)
+        low = below_least(Run(folder, scoring=config.scoring.value), config.fail_under_of)
         return exit_code_of(console, summary.statistics.all, config.fail_under, low)
     from harness.evaluation.orchestrator import evaluate  # heavy imports: not needed if no job is pending
     from harness.working_time import run_in_working_time

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from harness.config import Config
 from harness.records import Task
 from harness.runs.measures import TASK_KEYS, below
 from harness.runs.run import Run
@@ -15,6 +14,6 @@ def task_keys(tasks: Sequence[Task]) -> Mapping[str, list[str]]:
     return {TASK_KEYS: found} if found else {}
 
 
-def below_least(run: Run, config: Config) -> tuple[str, ...]:
-    """A sentence for each figure that is below what `fail_under_of` asks for."""
-    return below(run.measured, config.fail_under_of) if config.fail_under_of else ()
+def below_least(run: Run, least: Mapping[str, float]) -> tuple[str, ...]:
+    """A sentence for each figure that is below what `fail_under_of` asks for; without one, no journal is read."""
+    return below(run.measured, least) if least else ()

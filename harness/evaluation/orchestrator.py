@@ -170,7 +170,9 @@ async def _evaluate(
         if not left.pending:
             retry_request.settle(policy, run, tasks, asked, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)
-        return exit_code_of(console, summary.statistics.all, config.fail_under, below_least(played, config))
+        return exit_code_of(
+            console, summary.statistics.all, config.fail_under, below_least(played, config.fail_under_of)
+        )
 
 
 def _asked(outcomes: Outcomes, digests: Mapping[str, str], dialect: str, console: Terminal) -> Outcomes:
