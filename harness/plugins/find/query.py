@@ -6,6 +6,7 @@ action.kind=type              a field is this (`*` and `?` stand for anything)
 url~checkout                  a field contains this
 outcome!=done  url!~login     the opposite
 step>=10                      a number of a field: =, !=, <, <=, >, >=
+label.success=no              what a plug-in knows of the episode (`harness.runs.episode_fields`)
 """
 
 import re
@@ -14,17 +15,20 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from harness.errors import ConfigError
+from harness.runs.episode_fields import field_names
 
 NUMBERS = ("step", "steps", "tokens", "cost", "trial")
 TEXTS = (
     *("task", "site", "status", "class", "rule", "action", "action.kind", "target", "target.role", "outcome", "why"),
     *("url", "title", "page", "thought", "answer", "request", "effect"),
 )
-_TERM = re.compile(r'(?:(?P<field>[a-z.]+)(?P<sign>!=|!~|>=|<=|=|~|<|>))?(?:"(?P<quoted>[^"]*)"|(?P<word>[^\s"]+))')
+_TERM = re.compile(
+    r'(?:(?P<field>[a-z]+(?:\.[a-z_]+)?)(?P<sign>!=|!~|>=|<=|=|~|<|>))?(?:"(?P<quoted>[^"]*)"|(?P<word>[^\s"]+))'
+)
 _LONGEST = 2000
 _MOST_TERMS = 50
-Value = Callable[[str], str]
-"""Gives the text of a field of a step."""
+Value = Callable[[str], Sequence[str]]
+"""Gives the texts of a field of a step: one, or what a plug-in knows, which may be several or none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +44,14 @@ class Term:
     def holds(self, value: Value) -> bool:
         """Whether it holds for a step."""
         if not self.field:
-            return any(self.value in value(one).casefold() for one in TEXTS)
+            return any(self._fits(text) for one in TEXTS for text in value(one))
         if self.field in NUMBERS:
-            return _compared(self.sign, float(value(self.field)), float(self.value))
-        text, is_not = value(self.field).casefold(), self.sign.startswith("!")
-        is_so = self.value in text if self.sign.endswith("~") else fnmatchcase(text, self.value)
-        return is_so is not is_not
+            return any(_compared(self.sign, float(text), float(self.value)) for text in value(self.field))
+        return any(map(self._fits, value(self.field))) is not self.sign.startswith("!")
+
+    def _fits(self, text: str) -> bool:
+        said = text.casefold()
+        return self.value in said if self.sign.endswith("~") else fnmatchcase(said, self.value)
 
 
 def terms_of(query: str) -> tuple[Term, ...]:
@@ -81,10 +87,9 @@ def _term(match: re.Match[str]) -> Term:
     value = match["quoted"] if match["quoted"] is not None else match["word"]
     if not field:
         return Term(field="", sign="~", value=value.casefold())
-    if field not in (*TEXTS, *NUMBERS):
-        raise ConfigError(
-            f"{field} is no field; use one of {', '.join((*TEXTS, *NUMBERS))}, or put {match[0]!r} in quotes"
-        )
+    if field not in (*TEXTS, *NUMBERS) and field not in (further := field_names()):
+        known = ", ".join((*TEXTS, *NUMBERS, *further))
+        raise ConfigError(f"{field} is no field; use one of {known}, or put {match[0]!r} in quotes")
     if field in NUMBERS:
         if sign in ("~", "!~") or not re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", value):
             raise ConfigError(f"{match[0]}: {field} is a number; write it like {field}>=10")

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from harness.api import Stop
 from harness.errors import JournalError
-from harness.plugins.find.query import TEXTS, Term, holds
+from harness.plugins.find.query import NUMBERS, TEXTS, Term, holds
 from harness.runs import Episode, Run, Step
+from harness.runs.episode_fields import field_of
 
 _AROUND = 60
 
@@ -33,32 +34,38 @@ def find(run: Run, terms: Sequence[Term], name: str = "") -> Iterator[Hit]:
     """The steps for which all terms hold, in task order; a journal is read only if its episode may have one.
 
     Journals that are damaged are left out: `run.damaged` names them.
+
+    Raises:
+        HarnessError: What a plug-in knows of the run cannot be read, and a term asks for it.
     """
-    first = [term for term in terms if term.field in _OF_EPISODE]
+    own = {"", *TEXTS, *NUMBERS}
+    known = {**_OF_EPISODE, **{one.field: field_of(run, one.field) for one in terms if one.field not in own}}
+    first = [term for term in terms if term.field in known]
     order = {(one.task_id, one.trial): at for at, one in enumerate(run.results)}
     episodes = sorted(run.readable(), key=lambda one: order.get((one.task_id, one.trial), 0))
     while episodes:
         episode = episodes.pop(0)  # let go of, with its journal
-        if not all(term.holds(lambda field, of=episode: _OF_EPISODE[field](of)) for term in first):  # type: ignore[misc]
+        of_episode = {term.field: known[term.field](episode) for term in first}
+        if not holds(first, of_episode.__getitem__):
             continue
         try:
             steps = episode.steps
         except JournalError:  # damaged since it was looked at
             continue
         for step in steps:
-            value = _Values(episode, step)
+            value = _Values(episode, step, of_episode)
             if holds(terms, value):
                 yield _hit(name or run.name, episode, step, _quote(terms, value))
 
 
-_OF_EPISODE: Mapping[str, Callable[[Episode], str]] = {
-    "task": lambda one: one.task_id,
-    "site": lambda one: "+".join(one.sites),
-    "status": lambda one: one.status,
-    "class": lambda one: one.attribution.kind if one.attribution else "",
-    "rule": lambda one: one.attribution.rule if one.attribution else "",
-    "steps": lambda one: str(one.result.steps),
-    "trial": lambda one: str(one.trial),
+_OF_EPISODE: Mapping[str, Callable[[Episode], Sequence[str]]] = {
+    "task": lambda one: (one.task_id,),
+    "site": lambda one: ("+".join(one.sites),),
+    "status": lambda one: (one.status,),
+    "class": lambda one: (one.attribution.kind if one.attribution else "",),
+    "rule": lambda one: (one.attribution.rule if one.attribution else "",),
+    "steps": lambda one: (str(one.result.steps),),
+    "trial": lambda one: (str(one.trial),),
 }
 _OF_STEP: Mapping[str, Callable[[Step], str]] = {
     "action": lambda step: step.text,
@@ -83,14 +90,15 @@ _OF_STEP: Mapping[str, Callable[[Step], str]] = {
 class _Values:
     """The fields of one step; each is made when it is asked for, and once."""
 
-    def __init__(self, episode: Episode, step: Step) -> None:
+    def __init__(self, episode: Episode, step: Step, of_episode: Mapping[str, Sequence[str]]) -> None:
+        """Args: of_episode: The fields of the episode that terms name."""
         self._episode, self._step = episode, step
-        self._known: dict[str, str] = {}
+        self._known = dict(of_episode)
 
-    def __call__(self, field: str) -> str:
+    def __call__(self, field: str) -> Sequence[str]:
         if field not in self._known:
-            of_episode = _OF_EPISODE.get(field)
-            self._known[field] = of_episode(self._episode) if of_episode else _OF_STEP[field](self._step)
+            of_step = _OF_STEP.get(field)
+            self._known[field] = (of_step(self._step),) if of_step else _OF_EPISODE[field](self._episode)
         return self._known[field]
 
 
@@ -100,8 +108,8 @@ def _quote(terms: Sequence[Term], value: _Values) -> tuple[str, str]:
     if word is None:
         return "", ""
     fields = (word.field,) if word.field else TEXTS
-    field = next((one for one in fields if word.value in value(one).casefold()), "")
-    text = value(field) if field else ""
+    found = ((one, text) for one in fields for text in value(one) if word.value in text.casefold())
+    field, text = next(found, ("", ""))
     at = max(0, text.casefold().find(word.value))
     return field, text[max(0, at - _AROUND) : at + len(word.value) + _AROUND]
 

@@ -54,6 +54,38 @@ def test_steps_are_found_for_which_everything_holds(folder: Path, query: str, st
     assert found(folder, query) == steps
 
 
+@pytest.mark.parametrize(
+    ("query", "tasks"),
+    [
+        ("label.success=no", ["0"]),
+        ("label.success=disputed", ["2"]),
+        ("label.success~o", ["0"]),
+        ("label.success!=no", ["1", "2", "3"]),
+        ("label.success!=*", ["1", "3"]),
+        ("label.side_effect=YES", ["1"]),
+        ("label.author=ben", ["1", "2"]),
+        ("label.author!=ann status=failed", ["1"]),
+    ],
+)
+def test_what_people_said_of_episodes_can_be_asked_for(folder: Path, query: str, tasks: list[str]) -> None:
+    for task_id, author, said in (
+        ("0", "ann", "success=no"),
+        ("1", "ben", "side_effect=yes"),
+        ("2", "ann", "success=yes"),
+        ("2", "ben", "success=no"),
+    ):
+        assert main(["label", str(folder), "--task", task_id, "--author", author, said]) == 0
+    assert [task for task, _ in found(folder, f"{query} step=1")] == tasks
+
+
+def test_labels_that_cannot_be_read_are_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "labels.jsonl").write_text("{}\n{}\n")
+    assert main(["find", str(folder), "label.success=no"]) == 3
+    said = capsys.readouterr()
+    assert "labels.jsonl" in said.err and said.err.count("\n") == 1 and not said.out
+    assert main(["find", str(folder), "action.kind=stop"]) == 0, "nobody asked for labels"
+
+
 def test_every_field_can_be_asked_for(folder: Path) -> None:
     for field in TEXTS:
         assert found(folder, f"{field}~zzzz") == []
@@ -68,6 +100,7 @@ def test_every_field_can_be_asked_for(folder: Path) -> None:
         ("  ", "the query is empty"),
         ('"open', "close its quotation marks"),
         ("foo=1", "foo is no field"),
+        ("label.foo=1", "label.foo is no field; use one of .*label.success"),
         ("step~3", "step is a number"),
         ("step=three", "step is a number"),
         ("step=" + "9" * 40, "step is a number"),
