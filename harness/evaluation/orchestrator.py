@@ -123,11 +123,10 @@ async def _evaluate(
         take_over(folder)
         tasks = begin_fork(config.run.fork, run, tasks, trials=config.trials, measured=measured, say=console.say)
         outcomes = (scanned := _scan(run)).outcomes
-        accepted = console.say if config.resume.accept_drift else None
+        stopping, accepted = ShutdownSignal(console.say), console.say if config.resume.accept_drift else None
         digests = {task.task_id: task_digest(task) for task in tasks}
         check_task_drift(tasks, run, digests=digests, outcomes=outcomes, accepted=accepted)
         config_digest = check_config_drift(measured, run, digests=digests, outcomes=outcomes, accepted=accepted)
-        stopping = ShutdownSignal(console.say)
         check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
         asked = _asked(outcomes, digests, policy.dialect, console)
         jobs, embedded = build_scheduler(config, run, tasks, outcomes=asked, stopping=stopping)
@@ -170,9 +169,8 @@ async def _evaluate(
         if not left.pending:
             retry_request.settle(policy, run, tasks, asked, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)
-        return exit_code_of(
-            console, summary.statistics.all, config.fail_under, below_least(played, config.fail_under_of)
-        )
+        below = below_least(played, config.fail_under_of)
+        return exit_code_of(console, summary.statistics.all, config.fail_under, below)
 
 
 def _asked(outcomes: Outcomes, digests: Mapping[str, str], dialect: str, console: Terminal) -> Outcomes:
