@@ -49,6 +49,7 @@ from harness.api.executor import Executor, WorkerHandle
 from harness.api.hosting import EpisodeNews, HostedRun, Hosting, HostingRequest
 from harness.api.model_provider import Answer, ModelProvider, RetryableError, text_of
 from harness.api.observation_renderer import ObservationRenderer
+from harness.api.page_script import PageScript
 from harness.api.sink import Identity, Sink
 from harness.codec import CodecError, JsonObject, digest, dumps, loads
 from harness.errors import (
@@ -143,6 +144,7 @@ __all__ = [
     "Node",
     "Observation",
     "ObservationRenderer",
+    "PageScript",
     "PluginFailed",
     "Press",
     "RecordedEpisode",

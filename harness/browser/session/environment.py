@@ -20,6 +20,7 @@ from harness.browser.session import checkpoint, evidence, in_doubt, login, page_
 from harness.browser.session.benchmark_page import BenchmarkCalls
 from harness.browser.session.browser_session import BrowserSession, InitialState, SiteBinding
 from harness.browser.session.page_age import LateTimers, PageAge
+from harness.browser.session.page_scripts import PageScripts
 from harness.browser.session.restore_doubts import RestoreDoubts
 from harness.browser.session.restored_effects import RestoredEffects
 from harness.browser.session.shared_browser import SharedWindow
@@ -82,6 +83,8 @@ class BrowserEnvironment:
             limit_s=self._settings.site_limit_s, tell=partial(deps.tell, lane.number)
         )
         self._open: BrowserSession | None = None
+        self._scripts: PageScripts | None = None
+        """Of plug-ins, in the window that is open."""
         self._unrecorded: tuple[SideEffect, ...] = ()
         """Effects of windows that are closed, seen after the last record."""
         self._facts = in_doubt.NOTHING_KNOWN
@@ -153,6 +156,8 @@ class BrowserEnvironment:
         alike = restoration.compare(view, episode.arrival, least=self._deps.restoring.min_similarity, step=0)
         if not episode.steps:
             await effects.finish(is_strict=False)
+        else:
+            await self._planted.begin(1)
         effects.passed(1)
         return RestoreResult(view=view, strategy="reset", similarity=(alike,), sent=effects.take_aside())
 
@@ -191,6 +196,7 @@ class BrowserEnvironment:
         if (effects := self._effects) is not None:
             await effects.at_once(recorded.step)
         async with self._patient(), self._watched("performing an action"):
+            await self._planted.land()
             view = await self._window.look(recorded=recorded.observation)
         self._window.storage.checkpoint()
         alike = restoration.compare(view, recorded, least=self._deps.restoring.min_similarity, step=recorded.step)
@@ -198,6 +204,7 @@ class BrowserEnvironment:
             finish = effects.finish if is_last else partial(effects.complete, recorded.step)
             await finish(is_strict=False)
             effects.passed(recorded.step + 1)
+        await self._planted.begin(recorded.step if is_last else recorded.step + 1)
         if is_last:
             view = await self._final(view, recorded)
         return RestoreResult(view=view, strategy="replay", similarity=(alike,))
@@ -233,7 +240,7 @@ class BrowserEnvironment:
         self._has_begun = False
         try:
             async with self._patient():
-                landed = await self._step(action, image=self._takes_pictures)
+                landed = await self._step(action, self._planted.step + 1, image=self._takes_pictures)
                 if self._benchmark is not None:
                     async with self._watched("asking the benchmark for the reward"):
                         landed = replace(landed, reward=await self._benchmark.reward())
@@ -256,6 +263,7 @@ class BrowserEnvironment:
         async with self._patient(), self._watched("gathering the evidence", limit_s=limit_s):
             await self._window.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
             await self._check_sites()
+            await self._planted.lift()
             cuts_off = self._benchmark is None  # its evidence may need the agent's page as it is
             page = evidence.gather(self._window, task, settings=self._settings, trace=self._trace, cuts_off=cuts_off)
             gathered = replace(await page, blocked=self._visits.blocked(task.start_urls))
@@ -284,6 +292,11 @@ class BrowserEnvironment:
         assert self._open is not None, "an environment is restored before it is used"
         return self._open
 
+    @property
+    def _planted(self) -> PageScripts:
+        assert self._scripts is not None, "an environment is restored before it is used"
+        return self._scripts
+
     def _lost(self, _: Browser) -> None:
         self._watch.abort("the browser is gone", whole=True)
 
@@ -306,8 +319,8 @@ class BrowserEnvironment:
         limit_s = self._settings.navigation_timeout_s
         await site_health.check(lost, self._sites, timeout_s=limit_s, refused=refused)
 
-    async def _fresh(self, task: Task, storage: Any) -> None:
-        """A new window, logged in as the task wants."""
+    async def _fresh(self, task: Task, storage: Any, step: int = 0) -> None:
+        """A new window, logged in as the task wants, in which a step has begun."""
         sites = login.wanted(task, self._lane.sites)
         self._watch = Deadline()
         if storage is None:
@@ -335,6 +348,8 @@ class BrowserEnvironment:
                     await self._deps.logins.keep(self._window, sites)
             if self._settings.har:
                 self._trace = await Trace.begin(self._window.context)
+            self._scripts = PageScripts.of(self._window, task, self._opened)
+            await self._scripts.begin(step)
 
     async def _arrive(self, task: Task, *, image: bool = False, episode: Episode | None = None) -> LiveObservation:
         """Open the start pages, one tab each, and come back to the first.
@@ -381,7 +396,7 @@ class BrowserEnvironment:
         assert acted is not None
         urls, current = checkpoint.recorded_tabs(acted)
         state = checkpoint.recorded_state(episode.steps[:anchor], self._deps.checkpoints, self._lane.addresses)
-        await self._fresh(task, state or checkpoint.state_of_task(task))
+        await self._fresh(task, state or checkpoint.state_of_task(task), anchor)
         self._window.reserve_ids(checkpoint.used_ids(episode))
         if self._trace is not None:
             self._trace.comment = f"begins after step {anchor}: the episode was resumed there without a replay"
@@ -404,18 +419,22 @@ class BrowserEnvironment:
         await effects.complete(recorded.step - 1)
         effects.begin(recorded.step)
         image, seen = is_last and self._takes_pictures, recorded.observation
-        landed = await self._step(action, image=image, recorded=seen)
+        landed = await self._step(action, recorded.step, image=image, recorded=seen)
         if not await effects.at_once(recorded.step):
             return landed
         async with self._watched("looking at the restored page"):
             return replace(landed, view=await self._window.look(image=image, recorded=seen))
 
-    async def _step(self, action: Action, *, image: bool = False, recorded: Observation | None = None) -> StepResult:
+    async def _step(
+        self, action: Action, number: int, *, image: bool = False, recorded: Observation | None = None
+    ) -> StepResult:
         await self._visits.wait_for(action)
         async with self._watched("performing an action"):
             self._watch.check()
+            await self._planted.begin(number)
             self._has_begun = True
             outcome = await self._perform(action)
+            await self._planted.land()
             view = await self._window.look(image=image, recorded=recorded)
             await self._visits.settle()
         await self._check_sites()
