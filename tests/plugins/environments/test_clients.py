@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +19,8 @@ from tests.waiting import alive, until, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.browser]
 
-DEMO = Path(__file__).resolve().parents[3] / "tasks" / "demo.json"
+ROOT = Path(__file__).resolve().parents[3]
+DEMO = ROOT / "tasks" / "demo.json"
 
 
 def needs(package: str) -> pytest.MarkDecorator:
@@ -71,22 +71,6 @@ def test_a_vector_of_environments(server: Server) -> None:
 
 
 @needs("gymnasium")
-def test_gymnasium_finds_the_demos_tasks_by_the_entry_point() -> None:
-    declared = tomllib.loads((DEMO.parents[1] / "pyproject.toml").read_text())["project"]["entry-points"]
-    module, _, name = declared["gymnasium.envs"]["__root__"].partition(":")
-    program = (
-        "import gymnasium, importlib, sys\n"
-        "before = set(sys.modules)\n"
-        f"getattr(importlib.import_module({module!r}), {name!r})()\n"
-        "assert 'websockets' not in set(sys.modules) - before, 'all that import gymnasium pay for it'\n"
-        "spec = gymnasium.spec('cairn/demo.17')\n"
-        "print(spec.kwargs['task'], gymnasium.envs.registration.load_env_creator(spec.entry_point).__name__)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.stdout == "17 CairnEnv\n", done.stderr
-
-
-@needs("gymnasium")
 @pytest.mark.filterwarnings("ignore")
 def test_without_an_address_a_server_of_its_own_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(URL, raising=False)
@@ -98,6 +82,19 @@ def test_without_an_address_a_server_of_its_own_is_started(monkeypatch: pytest.M
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout == "task 1\n", done.stderr
+
+
+@needs("gymnasium")
+@pytest.mark.slow
+def test_the_first_program_of_the_page_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(URL, raising=False)
+    page = (ROOT / "docs" / "pages" / "environments.md").read_text()
+    program = page.partition('```python title="random_clicks.py"\n')[2].partition("```")[0]
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path, env=environment()
+    )
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[-1] for line in done.stdout.splitlines()] == ["0.0"] * 3, "nobody clicks the answer by chance"
 
 
 @pytest.mark.slow

@@ -1,9 +1,11 @@
-"""`gymnasium.make("cairn/demo.17")`: an environment whose actions and pages are texts.
+"""`gymnasium.make("cairn/demo.17")`: an environment whose actions and pages are texts. Importing this module makes the
+names of the demo's tasks known, as gymnasium asks no installed package for names any more (since 1.0).
 
 An infrastructure failure is a truncated episode with reward 0 and `info["mask_sample"]`, since gymnasium knows no step
 without a reward: leave such episodes out.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import gymnasium
@@ -11,10 +13,10 @@ from gymnasium.spaces import Dict, Text
 
 from harness.plugins.environments.clients.connection import Connection, EnvironmentFailed
 from harness.plugins.environments.clients.own_server import own_server
-from harness.plugins.environments.clients.registration import register, register_demo
 
 __all__ = ["CairnEnv", "register"]
 
+_DEMO_TASKS = 40
 _SEEN = ("text", "url", "title", "goal", "error")
 _INFO = ("task", "step", "notices", "doubts", "screenshot")
 
@@ -78,4 +80,17 @@ class CairnEnv(gymnasium.Env[dict[str, str], str]):
         return self._last, {name: seen[name] for name in _INFO} | {"mask_sample": False}
 
 
-register_demo()  # where the package is used from a checkout, its entry point is not known
+def register(benchmark: str, ids: Iterable[str], **given: Any) -> None:
+    """Make tasks known to `gymnasium.make` as `cairn/BENCHMARK.ID`; those that are known stay as they are.
+
+    Args:
+        benchmark: The middle part of the names.
+        ids: Of its tasks.
+        given: Arguments of `CairnEnv`, such as `url` or `settings`.
+    """
+    for one in ids:
+        if (name := f"cairn/{benchmark}.{one}") not in gymnasium.registry:
+            gymnasium.register(name, f"{__name__}:CairnEnv", kwargs={"task": one, **given})
+
+
+register("demo", map(str, range(_DEMO_TASKS)))
