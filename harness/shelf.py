@@ -85,6 +85,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "cairn.visits": {"live": "harness.plugins.live.rules:LiveRules"},
         "cairn.agents": {
             "computer": "harness.plugins.computer_agent.agent:ComputerKind",
+            "human": "harness.plugins.human.agent:HumanKind",
             "process": "harness.plugins.process_agent.kind:ProcessKind",
         },
     }

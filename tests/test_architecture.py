@@ -53,7 +53,7 @@ OWNERS = {
     "ahocorasick_rs": {"secrets"},
     "hydra": {"config", "cli", "evaluation"},
     "omegaconf": {"config", "cli", "evaluation"},
-    "starlette": {"demo", "environments", "html_report", "miniwob", "process_agent"},
+    "starlette": {"demo", "doors", "environments", "html_report", "human", "miniwob", "process_agent"},
     "uvicorn": {"loopback_server"},
     "websockets": {"environments", "process_agent"},
     "jinja2": {"demo", "html_report", "doors"},

@@ -76,6 +76,8 @@ class LaneServices:
     """Waits until the run is to stop."""
     hidden: Callable[[], tuple[Path, ...]]
     """Gives what it must not read."""
+    say: Callable[[str], None] = lambda text: None
+    """Prints a sentence where the run was started; the same one once."""
 
 
 @runtime_checkable

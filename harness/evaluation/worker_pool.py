@@ -191,6 +191,7 @@ async def _agent(
         hidden=lambda: tuple(
             hidden_paths(config.run, config.task, config.tracking, config.llm.cache_dir, config.judge.cache_dir)
         ),
+        say=lambda text: progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.notice, note=text)),
     )
     return await kind.start(config.agent, agent_context(config), services)
 

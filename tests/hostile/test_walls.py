@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
+from harness.api.request_guard import place_of
 from harness.browser.network.site_health import WaitPolicy
 from harness.embedded_server import KEY_HEADER, KEY_VARIABLE, start_servers
 from harness.errors import ConfigError
@@ -21,7 +22,6 @@ from harness.loopback_server import serving
 from harness.plugins.demo.registry import SITES
 from harness.plugins.demo.tenants import SitesApp
 from harness.plugins.html_report.viewer.app import Viewer
-from harness.plugins.html_report.viewer.request_guard import place_of
 from harness.records import Eval, Task
 from harness.runner.dirty_sites import SiteInstance
 from harness.runs.watcher import ResultsWatcher

@@ -17,12 +17,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from harness.api.journals import JOURNAL_SUFFIX, ArtifactStore
+from harness.api.request_guard import RequestGuard, is_key, key_of_forms
 from harness.errors import HarnessError, JournalError
 from harness.plugins.html_report.chart import charts
 from harness.plugins.html_report.pages import Filters, Page, Pages, RunView
 from harness.plugins.html_report.report import selected_text, task_view
 from harness.plugins.html_report.viewer.further import FurtherPage, FurtherPages, form_of, request_of
-from harness.plugins.html_report.viewer.request_guard import RequestGuard, is_key, key_of_forms
 from harness.plugins.html_report.viewer.run_list import baselines_among, listed
 from harness.plugins.html_report.viewer.server_sent_events import PAUSE_S, stream
 from harness.runs.baselines import Baseline, is_baseline
@@ -34,6 +34,8 @@ PAGE_SIZE = 100
 BUDGET_S = 0.05
 """What one request spends on looking for news before it answers with what is known."""
 _FILTERS = ("q", "status", "site", "cause", "kind")
+_FORMS = re.compile(r"/with/[a-z_-]{1,40}\Z")
+"""Addresses that take forms."""
 _STEM = re.compile(r"[A-Za-z0-9._-]{1,240}")
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -107,7 +109,7 @@ class Viewer:
             Route("/news/{run}", self.run_news),
             Route("/news/{run}/{stem}", self.task_news),
         ]
-        return RequestGuard(Starlette(routes=routes), token)
+        return RequestGuard(Starlette(routes=routes), token, forms=_FORMS, printed_by="`harness view`")
 
     # Plain functions: the server runs each in a thread, so that reading never holds up the loop.
 

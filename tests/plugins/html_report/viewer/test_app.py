@@ -8,12 +8,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from harness.api.request_guard import place_of
 from harness.choices import Durability
 from harness.codec import dumps, seal
 from harness.journal.store import RunFolder
 from harness.loopback_server import serving
 from harness.plugins.html_report.viewer.app import Viewer
-from harness.plugins.html_report.viewer.request_guard import place_of
 from harness.runs.baselines import NO_BASELINE
 from harness.runs.watcher import ResultsWatcher, RunWatcher
 from tests.reports.runs import Shape, assorted, episode, fill, task, write

@@ -8,8 +8,10 @@ A browser sends cookies to every port of a host, so one of another user's server
 bound to a random path that prefixes all pages; its name holds the port, so that viewers do not take each
 other's.
 
-Only pages of plug-ins take forms. A form of another site is refused by what browsers say of where it came from, and by
+Only some addresses take forms. A form of another site is refused by what browsers say of where it came from, and by
 a key that only pages of ours contain.
+
+For plug-ins that serve pages to a person on this machine.
 """
 
 import re
@@ -23,10 +25,10 @@ from urllib.parse import parse_qsl, quote, urlencode
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+__all__ = ["RequestGuard", "is_key", "key_of_forms"]
+
 _HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _COOKIE = "cairn-view"
-_FORM = re.compile(r"/with/[a-z_-]{1,40}\Z")
-"""Addresses that take forms."""
 
 
 class RequestGuard:
@@ -35,10 +37,14 @@ class RequestGuard:
     Args:
         app: Who answers.
         token: What visitors must know; None = nothing.
+        forms: Is found in paths that take forms (POST).
+        printed_by: Who has printed the address with the token, as refusals say it.
     """
 
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
+    def __init__(self, app: ASGIApp, token: str | None, *, forms: re.Pattern[str], printed_by: str) -> None:
         self._app = app
+        self._forms = forms
+        self._printed_by = printed_by
         self._token = token
         self._place = place_of(token)
 
@@ -49,7 +55,7 @@ class RequestGuard:
         await (refusal or self._app)({**scope, "root_path": self._place}, receive, send)
 
     def _is_form(self, scope: Scope) -> bool:
-        return scope["method"] == "POST" and _FORM.search(scope["path"]) is not None
+        return scope["method"] == "POST" and self._forms.search(scope["path"]) is not None
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
@@ -60,7 +66,9 @@ class RequestGuard:
             if not self._is_form(scope):
                 return _plain(405, "this address is read-only")
             if headers.get(b"sec-fetch-site", "same-origin") != "same-origin":
-                return _plain(403, "this form came from another site; open the page that `harness view` serves")
+                return _plain(
+                    403, f"this form came from another site; open the address that {self._printed_by} printed"
+                )
         return self._without_token(scope, headers)
 
     def _without_token(self, scope: Scope, headers: Mapping[bytes, str]) -> Response | None:
@@ -77,7 +85,7 @@ class RequestGuard:
             return response
         if scope["path"].startswith(within) and _same(_cookie(headers.get(b"cookie", ""), cookie), self._token):
             return None
-        return _plain(403, "open the address that `harness view` printed; it contains a token")
+        return _plain(403, f"open the address that {self._printed_by} printed; it contains a token")
 
 
 def key_of_forms() -> str:

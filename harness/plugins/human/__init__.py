@@ -1,0 +1,1 @@
+"""A person as an agent: the run's browser, played through a page on this machine."""
