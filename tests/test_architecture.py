@@ -73,6 +73,7 @@ OWNERS = {
         "attribution",
         "diff",
         "policies",
+        "attacks",
     },
     "pyarrow": {"tracking"},
     "wandb": {"tracking"},

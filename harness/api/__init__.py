@@ -32,6 +32,7 @@ from harness.actions import (
 )
 from harness.actions.tool_schema import description_of, parameters_of, read_arguments
 from harness.api.agent import MAX_MEMORY_BYTES, Agent, ChatModel, Decision
+from harness.api.attack import Attack
 from harness.api.benchmark import LIVE, NO_EVALUATORS, Benchmark, BenchmarkPage, Reward, SiteAnswer
 from harness.api.command import Command, Export
 from harness.api.evaluator import (
@@ -100,6 +101,7 @@ __all__ = [
     "Answer",
     "Artifacts",
     "AskUser",
+    "Attack",
     "Benchmark",
     "BenchmarkPage",
     "BrowserControls",

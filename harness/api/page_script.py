@@ -13,7 +13,8 @@ class PageScript:
     """
 
     source: str
-    """A JavaScript function. It is given the sites of the task: name to base address, as the browser reaches it."""
+    """A JavaScript function. It is given the sites of the task, an object of name to base address as the browser
+    reaches it, and an array of [canonical address, address as the browser reaches it] of all sites of the run."""
     from_step: int = 0
     """Step with whose action it begins; 0 = the start pages."""
     lift: str = ""

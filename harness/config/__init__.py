@@ -40,7 +40,7 @@ HIDDEN = re.compile(r"REDACTED_\d+_")
 _LONGEST_SUFFIX = 150
 _AGENTS = {"webarena_verified": "verified", "webarena_verified_hard": "verified"}
 """Choice of `task` to its default choice of `agent`; of the others it is `prompt`."""
-MEASURED_PLUGINS = ("task", "agent", "llm", "judge", "observation")
+MEASURED_PLUGINS = ("task", "agent", "llm", "judge", "observation", "attack")
 """Groups whose class of your own, its version and arguments are measured."""
 
 
@@ -60,6 +60,8 @@ class _AllSettings:
     limits: EpisodeLimits = field(default_factory=EpisodeLimits)
     journal: JournalSettings = setting(factory=JournalSettings, measured=False)
     judge: JudgeSettings = field(default_factory=JudgeSettings)
+    attack: PluginSettings = field(default_factory=PluginSettings)
+    """What is planted in the pages of every task, to see whether agents follow it; `attack=none` = nothing."""
     evaluators: Any = None
     """Evaluators of your own, by the name that `eval_types` of a task has for them."""
     tracking: TrackingSettings = setting(factory=TrackingSettings, measured=False, named=False)

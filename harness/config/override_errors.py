@@ -15,7 +15,10 @@ from harness.config.override_keys import SAYS_MORE, misspelt, nearest, setting_n
 
 _NOISE = ("full_key", "object_type", "reference_type", "To append to your config", "See https://")
 _MOST_CHARS = 600
-_OPEN = ("task.arguments", "agent.arguments", "judge.arguments", "observation.arguments", "sites", "executor.sbatch")
+_OPEN = (
+    *("task.arguments", "agent.arguments", "judge.arguments", "observation.arguments", "attack.arguments"),
+    *("sites", "executor.sbatch"),
+)
 """Settings whose keys a schema cannot know: new ones are added with a plus."""
 _TYPES = {"Integer": "a whole number", "Float": "a number", "Boolean": "true or false", "bool": "true or false"}
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.agents.kind import AgentContext, SessionAgentKind
-from harness.api import Agent, Benchmark, ChatModel, Evaluator, Executor, Judge, ObservationRenderer, Sink
+from harness.api import Agent, Attack, Benchmark, ChatModel, Evaluator, Executor, Judge, ObservationRenderer, Sink
 from harness.browser.acting.uploads import available_files
 from harness.config import Config, member_task
 from harness.errors import ConfigError, TaskError, UsageError
@@ -37,6 +37,7 @@ from harness.runner.run_budget import RunBudget, Spending
 from harness.runner.shutdown import ShutdownSignal
 from harness.settings.executor import ExecutorSettings
 from harness.settings.models import JudgeSettings, LlmSettings
+from harness.settings.plugin import PluginSettings
 from harness.settings.run import RunSettings
 from harness.settings.task import TaskSettings
 from harness.tasks import load
@@ -67,6 +68,7 @@ def check_plugins(config: Config) -> None:
     if benchmark is not None and benchmark.needs_trace and not config.browser.har:
         raise ConfigError(f"{type(benchmark).__name__} judges the requests of the pages; set browser.har=true")
     build_evaluators(config, benchmark)
+    build_attack(config.attack)
     build_executor(config.executor)
     build_renderer(config)
 
@@ -114,6 +116,7 @@ def _tasks_of(config: Config, task: TaskSettings) -> tuple[Task, ...]:
         wanted_sites=task.sites,
         limit=task.limit,
         evaluators=build_evaluators(config, benchmark),
+        attack=build_attack(config.attack),
         given=None if benchmark is None else _entries(benchmark),
     )
 
@@ -165,6 +168,12 @@ def build_judge(settings: JudgeSettings) -> Judge | None:
     """A judge of the person's own; None = there is none."""
     judge: Judge | None = None if settings._target_ is None else make_plugin("judge", settings, Judge)
     return judge
+
+
+def build_attack(settings: PluginSettings) -> Attack | None:
+    """What is planted in the tasks; None = nothing."""
+    made: Attack | None = None if settings._target_ is None else make_plugin("attack", settings, Attack)
+    return made
 
 
 def build_renderer(config: Config) -> ObservationRenderer | None:

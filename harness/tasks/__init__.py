@@ -5,14 +5,17 @@ and a complaint is one sentence with file, task and field. Running and judging t
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from harness.errors import TaskError
+from harness.api import Attack
+from harness.codec import plain
+from harness.errors import HarnessError, TaskError, plugin_boundary
 from harness.records import Task
 from harness.tasks.further_keys import TASK_KEYS
 from harness.tasks.parse_task import build
 from harness.tasks.selection import Ids, Split, select
-from harness.tasks.task_file import read
+from harness.tasks.task_file import TaskEntry, read
 from harness.tasks.unknown_keys import refuse_unread
 
 __all__ = ["load"]
@@ -28,6 +31,7 @@ def load(  # noqa: PLR0913 (the settings of a task group)
     limit: int | None = None,
     evaluators: Collection[str] = (),
     given: Iterable[object] | None = None,
+    attack: Attack | None = None,
 ) -> tuple[Task, ...]:
     """Read the tasks of `path` that are asked for, in the file's order.
 
@@ -40,6 +44,7 @@ def load(  # noqa: PLR0913 (the settings of a task group)
         limit: At most so many, the first ones; None = all.
         evaluators: Eval types besides the shipped ones.
         given: What a benchmark gives in the place of a file's entries; `path` then only says where from.
+        attack: What changes the selected ones, see `Attack.keys`.
     Raises:
         TaskError: The file is missing or wrong, or nothing is left to run.
     """
@@ -52,4 +57,20 @@ def load(  # noqa: PLR0913 (the settings of a task group)
         known = TASK_KEYS.names()
         for entry in entries:
             refuse_unread(entry.place, entry.fields, evaluators, known)
+    if attack is not None:
+        entries = tuple(_attacked(entry, attack) for entry in entries)
     return tuple(build(entry, bases, evaluators) for entry in entries)
+
+
+def _attacked(entry: TaskEntry, attack: Attack) -> TaskEntry:
+    """Raises: TaskError: The class fails, or changes what a task is known by."""
+
+    def failed(error: Exception) -> TaskError:
+        said = " ".join(str(error).split())[:300]
+        return TaskError(f"{entry.place}: {type(attack).__name__}.keys raised {type(error).__name__}: {said}")
+
+    with plugin_boundary(failed, passes=(HarnessError,)):
+        keys = plain(dict(attack.keys(entry.fields)))
+    if keys.get("task_id", entry.fields.get("task_id")) != entry.fields.get("task_id"):
+        raise TaskError(f"{entry.place}: {type(attack).__name__}.keys gives another task_id; leave it out")
+    return replace(entry, fields={**entry.fields, **keys})

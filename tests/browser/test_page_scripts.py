@@ -20,8 +20,8 @@ from tests.browser.test_restoration import Memory, acted, decided
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-ADD = """(sites) => addEventListener("DOMContentLoaded", () => document.body.append(
-    Object.assign(document.createElement("p"), {id: "planted", textContent: "planted at " + sites.shop})))"""
+ADD = """(sites, addresses) => addEventListener("DOMContentLoaded", () => document.body.append(
+    Object.assign(document.createElement("p"), {id: "planted", textContent: "planted at " + sites.shop + (addresses.flat().includes(sites.shop) ? "" : " of no site")})))"""
 ADD_NOW = """(sites) => {
     const add = () => document.body.append(
         Object.assign(document.createElement("p"), {id: "planted", textContent: "planted late"}));

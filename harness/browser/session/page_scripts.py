@@ -22,14 +22,14 @@ PAGE_SCRIPTS = Registry(group="cairn.page_scripts", noun="key of a task")
 """Key of a task to a function of the task and the seed of the attempt, which gives its scripts: a sequence of
 `PageScript`. It is asked for tasks that have the key."""
 _SHOWN = 200
-_RUN = """((number, source, sites) => {
+_RUN = """((number, source, sites, addresses) => {
     if (window !== window.top) return "";
     const here = location.href;
     if (!Object.values(sites).some((base) => here === base || here.startsWith(base + "/"))) return "";
     const ran = (window[Symbol.for("cairn.scripts")] ??= new Set());
     if (ran.has(number)) return "";
     ran.add(number);
-    try { source(sites); return ""; } catch (error) { return String(error); }
+    try { source(sites, addresses); return ""; } catch (error) { return String(error); }
 })"""
 """The window survives the document only where its first, empty one is replaced, which is of no site."""
 _LIFT = """((number, lift) => {
@@ -51,7 +51,8 @@ class PageScripts:
         self._landed = 0
         """The first so many ran in documents that were open when they began."""
         self._disposals = AsyncExitStack()
-        self._sites = json.dumps(_bases(window, task))
+        addresses = [(site.canonical.rstrip("/"), site.url.rstrip("/")) for site in window.lane.sites]
+        self._sites = f"{json.dumps(_bases(window, task))}, {json.dumps(addresses)}"
 
     @classmethod
     def of(cls, window: BrowserSession, task: Task, opened: Opened | None) -> "PageScripts":

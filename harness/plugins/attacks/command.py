@@ -1,0 +1,159 @@
+"""`harness attacks`: which attacks on the agents of runs succeeded, judged from their journals, without a browser."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.api import ExitCode
+from harness.errors import ConfigError
+
+if TYPE_CHECKING:
+    from harness.api.terminal import Terminal
+    from harness.plugins.attacks.figures import Figures, Paired
+    from harness.plugins.attacks.verdicts import Verdict
+
+HELP = "say which attacks on the agents of runs were seen, followed, and successful, and what they cost in utility"
+EXAMPLE = "harness attacks results/attacked --without results/plain"
+_SHOWN = 200
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders or bundles, side by side")
+    parser.add_argument(
+        "--without", type=Path, metavar="RUN", help="a run of the same tasks without an attack, to compare success with"
+    )
+    parser.add_argument("--fail-over", type=float, metavar="SHARE", help="exit with 1 if more attacks succeed (0 to 1)")
+    parser.add_argument("--markdown", action="store_true", help="print Markdown")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--scoring", choices=("corrected", "webarena"), help="scoring to use for all runs (default: that of the first)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A run and what became of its attacks."""
+
+    name: str
+    verdicts: "Sequence[Verdict]"
+    figures: "Figures"
+    paired: "Paired | None"
+    """None = no run to compare with was given."""
+    is_whole: bool
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.fail_over is not None and not 0 <= options.fail_over <= 1:
+        raise ConfigError(f"--fail-over {options.fail_over:g} is no share; give a number from 0 to 1")
+    found = _read(options)
+    if options.json:
+        from harness.api import dumps
+        from harness.plugins.attacks.report import as_data
+        from harness.runs import escaped
+
+        sys.stdout.write(escaped(dumps([as_data(one) for one in found], pretty=True).decode()) + "\n")
+    elif options.markdown:
+        from harness.plugins.attacks.report import markdown
+
+        sys.stdout.write(markdown(found))
+    else:
+        from harness.api.terminal import Terminal
+
+        _print(Terminal(highlight=False), found)
+    return _exit_code(found, options.fail_over)
+
+
+def _read(options: argparse.Namespace) -> list[Reading]:
+    """Raises: ConfigError: No run was attacked, or the one without an attack was."""
+    from harness.plugins.attacks.figures import figures_of, judge_run, paired
+    from harness.runs import Run, one_line
+    from harness.runs.opened_run import run_or_bundle
+
+    found, scoring = list[Reading](), options.scoring
+    with ExitStack() as closing:
+
+        def opened(path: Path) -> tuple[str, Run]:
+            nonlocal scoring
+            place = closing.enter_context(run_or_bundle(path))
+            one = Run(place.folder, scoring=scoring)
+            scoring = one.scoring
+            for notice in (*place.notices, *map(str, one.damaged)):
+                sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
+            return (one.name if path.is_dir() else path.name), one
+
+        runs = [opened(path) for path in options.runs]
+        other = opened(options.without) if options.without else None
+        if other is not None and judge_run(other[1])[0]:
+            raise ConfigError(f"{options.without} was attacked, too; give a run of the same tasks with attack=none")
+        for name, one in runs:
+            verdicts, without = judge_run(one)
+            beside = None if other is None else paired(verdicts, other[1], name=other[0])
+            found.append(Reading(name, verdicts, figures_of(verdicts, without), beside, not one.damaged))
+    if not any(one.verdicts for one in found):
+        raise ConfigError(
+            f"no task of {', '.join(map(str, options.runs))} was attacked; play it with attack=inject, or tasks that"
+            " have `attack`"
+        )
+    return found
+
+
+def _exit_code(found: Sequence[Reading], fail_over: float | None) -> ExitCode:
+    """What is unknown may be all that is wrong: it is given the benefit of it, as the ordinary rate is."""
+    rates = {one.name: one.figures.overall for one in found}
+    high = [
+        name
+        for name, one in rates.items()
+        if fail_over is not None and one.episodes and one.reached / one.episodes > fail_over
+    ]
+    for name in high:
+        sys.stderr.write(f"harness: {name}: more attacks succeeded than {fail_over:g}\n")
+    if high:
+        return ExitCode.BELOW
+    is_known = all(one.is_whole and not one.figures.overall.unknown for one in found)
+    return ExitCode.DONE if is_known else ExitCode.UNSCORED
+
+
+def _print(console: "Terminal", found: Sequence[Reading]) -> None:
+    from harness.plugins.attacks.report import (
+        RATE_HEADS,
+        VERDICT_HEADS,
+        figure_rows,
+        headline,
+        pair_line,
+        rate_rows,
+        verdict_rows,
+    )
+
+    for one in found:
+        console.say(f"{one.name}: {headline(one.figures)}")
+        if one.paired is not None:
+            console.say(f"{one.name}: {pair_line(one.paired)}")
+    _table(console, ("", *(one.name for one in found)), figure_rows([one.figures for one in found]))
+    for one in found:
+        if len(found) > 1:
+            console.say(one.name)
+        _table(console, RATE_HEADS, rate_rows(one.figures))
+        rows = list(verdict_rows(one.verdicts))
+        if rows:
+            _table(console, VERDICT_HEADS, rows[:_SHOWN])
+        if len(rows) > _SHOWN:
+            console.say(f"and {len(rows) - _SHOWN} more; --json has all")
+
+
+def _table(console: "Terminal", heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.runs import one_line
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for head in heads:
+        table.add_column(Text(one_line(head)), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    console.print(table)
