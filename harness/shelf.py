@@ -89,6 +89,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "label": "harness.plugins.labels.viewer_page:LabelQueue",
             "matrix": "harness.plugins.matrix.viewer_page:MatrixPage",
             "diff": "harness.plugins.diff.viewer_page:DiffPage",
+            "figures": "harness.plugins.plot.viewer_page:FiguresPage",
         },
         "cairn.visits": {"live": "harness.plugins.live.rules:LiveRules"},
         "cairn.agents": {
