@@ -24,9 +24,11 @@ PROJECT = Path(__file__).resolve().parent.parent
 SHELF = PROJECT / "harness" / "plugins"
 NAMED_OTHERWISE = {
     "attacks": ("attack/inject", "attack/exfiltrate", "agent/obedient"),
+    "attacks": ("attack/inject", "attack/exfiltrate", "agent/obedient"),
     "clusters": ("executor/ray", "executor/slurm"),
     "computer_agent": ("agent/computer",),
     "demo": ("task/demo", "task/smoke", "sites/embedded", "llm/scripted"),
+    "human": ("agent/human",),
     "live": ("sites/live",),
     "miniwob": ("task/miniwob", "sites/miniwob"),
     "process_agent": (
