@@ -12,6 +12,7 @@ TESTERS = $(shell $(PY) -c 'import os; print(2 * os.cpu_count())')
 
 # Slow tests that have a target of their own.
 ELSEWHERE := tests/docs tests/plugins/visualwebarena tests/plugins/assistantbench tests/plugins/real tests/benchmarks/judged \
+  tests/plugins/site_sets/apps \
   tests/e2e/test_miniwob.py tests/e2e/test_process_examples.py tests/e2e/test_verified.py tests/e2e/test_visualwebarena.py
 
 # Tests of runs from the command line, with servers, workers and browsers of their own.
@@ -34,7 +35,7 @@ CUBE_CLIENT := 'cube-standard==0.1.0rc10' 'httpx<1'
 CUBE_PYTHON ?= $(shell for python in python3.13 python3.12 python3; do \
   $$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-docs shapes test-art test-environments test-exports test-miniwob test-visualwebarena test-verified test-published test-agents chaos chaos-mutants rollouts shelf bench house docs check format clean
+.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-docs shapes test-art test-environments test-exports test-miniwob test-visualwebarena test-verified test-published test-agents test-sites chaos chaos-mutants rollouts shelf bench house docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -189,6 +190,12 @@ PUBLISHED = "assistantbench browsergym-assistantbench==0.14.3 numpy scipy" "real
 test-agents: setup $(VENV)/installed-dev
 	@$(PY) -m harness.main agents install || echo "see above: tests of agents that cannot be installed are skipped" >&2
 	$(PY) -m pytest tests/e2e/test_process_examples.py $(ARGS)
+
+# The set `apps`: applications that others wrote, each in an environment of its own (harness sites install), with all tasks of
+# task=apps, resets and kills; skipped, with a reason, where one cannot be installed.
+test-sites: setup $(VENV)/installed-dev
+	@$(PY) -m harness.main sites install apps || echo "see above: tests of the set apps are skipped" >&2
+	$(PY) -m pytest tests/plugins/site_sets/apps $(ARGS)
 
 # Compares our outputs with recorded outputs of WebArena's own code in GOLDEN_DIR (default ../shared/golden).
 golden: $(VENV)/installed-dev

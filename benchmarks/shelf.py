@@ -35,6 +35,7 @@ NAMED_OTHERWISE = {
         *("agent/process", "agent/mcp-loop", "agent/openai-agents", "agent/playwright-mcp"),
         *("agent/browser-use", "agent/tool-loop"),
     ),
+    "site_sets": ("task/apps", "sites/apps"),
     "tracking": ("tracking/art",),
     "visualwebarena": ("task/visualwebarena", "sites/visualwebarena", "agent/visual"),
     "webarena": ("task/webarena", "sites/webarena", "agent/direct"),

@@ -56,9 +56,12 @@ class Instance:
 
     def shell(self, command: str) -> str:
         """The same for the shell, to which no word can say more than one argument."""
-        return _WORD.sub(
-            lambda found: shlex.quote(self.words[found[1]]) if found[1] in self.words else found[0], command
-        )
+        return shell(command, self.words)
+
+
+def shell(command: str, words: Mapping[str, str]) -> str:
+    """A command with its words put in, each as one argument of the shell."""
+    return _WORD.sub(lambda found: shlex.quote(words[found[1]]) if found[1] in words else found[0], command)
 
 
 class Backend(Protocol):

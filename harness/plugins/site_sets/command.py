@@ -53,6 +53,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     down.add_argument("--all", action="store_true", help="remove the snapshots, too")
     verb("logs", "print the end of the logs of a site")
     verb("doctor", "look whether this machine can run the set: programs, images, ports, disk", sites=False)
+    verb("install", "install the programs of a set into places of their own, where it says how", sites=False)
     verb("tidy", "remove what resets threw away and prepare the next ones; each reset starts it by itself", sites=False)
 
 
@@ -97,7 +98,7 @@ def _opened(options: argparse.Namespace) -> "Lifecycle":
     if known and known != copy:
         raise ConfigError(f"{folder} is the state of the set {known.get('set')}; choose another folder with --state")
     if not known:
-        if options.verb not in {"up", "doctor"}:
+        if options.verb not in {"up", "doctor", "install"}:
             raise ConfigError(
                 f"the set {found.name} was never up in {folder}; run `harness sites up {options.set}` first"
             )

@@ -34,6 +34,7 @@ class ProcessBackend:
 
     def start(self, one: Instance) -> None:
         one.unit.data.mkdir(parents=True, exist_ok=True)
+        _empty_scratch(one)
         fd = os.open(one.unit.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             subprocess.Popen(
@@ -73,6 +74,7 @@ class ProcessBackend:
                 raise SiteFailed(f"{one.name}: its seed {seed} is not a folder; correct `seed` in the set file")
             folder.remove(into)
             folder.copy(seed, into)
+        _empty_scratch(one)
         there = replace(one, words={**one.words, "data": str(into)})
         for command in one.service.prepare:
             code, said = _run(there.shell(command), environment(there), one.folder)
@@ -94,6 +96,12 @@ class ProcessBackend:
 
     def image(self, one: Instance) -> str:
         return ""
+
+
+def _empty_scratch(one: Instance) -> None:
+    """What a program kept there, such as a cache, may be of another state."""
+    folder.remove(one.unit.scratch)
+    one.unit.scratch.mkdir(parents=True)
 
 
 def environment(one: Instance) -> dict[str, str]:

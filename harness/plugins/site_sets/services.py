@@ -92,6 +92,7 @@ class Services:
             **ports,
             "port": str(port),
             "data": str(unit.data.absolute()),
+            **({"scratch": str(unit.scratch.absolute())} if of.backend == "process" else {}),
             "instance": str(number),
             "python": self._python,
             "set": str(self.set.path.parent),

@@ -120,6 +120,8 @@ class SiteSet:
     """The choice of `sites=` whose settings (accounts, canonical addresses) hold below those of the set."""
     engine_options: tuple[str, ...] = ()
     """Arguments of podman or docker before the verb, such as `--runtime runc`."""
+    install: tuple[str, ...] = ()
+    """Commands that install what the services are made of, for `harness sites install`."""
 
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """The services that are reset together, each group in the order in which its services are started."""
@@ -202,7 +204,7 @@ def read_set(path: Path) -> SiteSet:
 def parse_set(tree: object, path: Path) -> SiteSet:
     """Raises: ConfigError: A field cannot be used."""
     top = _Fields(tree, str(path))
-    top.known({"name", "base", "backend", "services", "engine_options"})
+    top.known({"name", "base", "backend", "services", "engine_options", "install"})
     name, backend = top.name("name", path.stem.lower()), top.word("backend", BACKENDS, "process")
     services = {
         one: _service(one, _Fields(value, f"{path}: services.{one}"), backend)
@@ -216,6 +218,7 @@ def parse_set(tree: object, path: Path) -> SiteSet:
         services=services,
         base=top.text("base"),
         engine_options=top.texts("engine_options"),
+        install=top.texts("install"),
     )
     _check_whole(found)
     return found

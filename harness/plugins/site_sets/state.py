@@ -65,6 +65,11 @@ class Unit:
         return self.folder / "data"
 
     @property
+    def scratch(self) -> Path:
+        """For what a service writes beside its state; empty at each start."""
+        return self.folder / "scratch"
+
+    @property
     def log(self) -> Path:
         return self.folder / "log"
 

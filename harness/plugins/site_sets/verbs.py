@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.api.text import flat
 from harness.errors import ConfigError, ExitCode, HarnessError
 from harness.plugins.site_sets import folder
-from harness.plugins.site_sets.backend import Instance
+from harness.plugins.site_sets.backend import Instance, shell
 from harness.plugins.site_sets.http_request import accepts
 from harness.plugins.site_sets.lifecycle import Lifecycle
 from harness.plugins.site_sets.process_backend import clean_environment
@@ -31,6 +31,19 @@ _LOW_BYTES = 100_000_000
 
 def _print(*lines: str) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def install(of: Lifecycle, options: Namespace) -> int:
+    """Run the commands of the set that install its programs; what they say is shown as it comes."""
+    if not of.set.install:
+        raise ConfigError(f"{of.set.path}: the set has nothing to install; run `harness sites up {options.set}`")
+    words = {"python": sys.executable, "set": str(of.set.path.parent)}
+    for command in of.set.install:
+        code = subprocess.run(shell(command, words), shell=True, cwd=of.set.path.parent, check=False).returncode
+        if code:
+            raise ConfigError(f"{of.set.path}: `install` ended with code {code}; see above, then run it again")
+    _print(f"{of.set.name} is installed: harness sites up {options.set}")
+    return ExitCode.DONE
 
 
 def up(of: Lifecycle, options: Namespace) -> int:
