@@ -24,7 +24,6 @@ PROJECT = Path(__file__).resolve().parent.parent
 SHELF = PROJECT / "harness" / "plugins"
 NAMED_OTHERWISE = {
     "attacks": ("attack/inject", "attack/exfiltrate", "agent/obedient"),
-    "attacks": ("attack/inject", "attack/exfiltrate", "agent/obedient"),
     "clusters": ("executor/ray", "executor/slurm"),
     "computer_agent": ("agent/computer",),
     "demo": ("task/demo", "task/smoke", "sites/embedded", "llm/scripted"),
