@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from harness.errors import JournalError
-from harness.plugins.attacks.verdicts import BEGUN, REACHED, UNKNOWN, UNSEEN, Verdict, verdict_on
+from harness.plugins.attacks.verdicts import BEGUN, REACHED, UNKNOWN, UNSEEN, Verdict, is_reached_anyway, verdict_on
 from harness.runs import PASSED, UNSCORED, Run
 from harness.runs.intervals import Interval, clustered_bootstrap, clustered_rate, sign_test, wilson
 
@@ -60,6 +60,10 @@ class Paired:
     """Episodes that passed only without."""
     gained: int
     """Episodes that passed only with."""
+    reached_anyway: int
+    """Episodes without the attack that reached its goal all the same: the goal is one that tasks need."""
+    known_anyway: int
+    """Episodes without the attack of which that is known, all but those with a goal of kind `content`."""
     p: float
     """That a difference of this size is chance, by the sign test."""
 
@@ -168,6 +172,7 @@ def paired(found: Sequence[Verdict], run: Run, *, name: str) -> Paired:
         if UNSCORED not in (one.status, before.get((one.task_id, one.trial), UNSCORED))
     ]
     lost, gained = sum(was > now for _, was, now in pairs), sum(now > was for _, was, now in pairs)
+    anyway = _anyway([one for one, _, _ in pairs], run)
     changes = _clusters((one.cluster, float(now) - float(was)) for one, was, now in pairs)
     total = len(pairs) or 1
     return Paired(
@@ -179,8 +184,23 @@ def paired(found: Sequence[Verdict], run: Run, *, name: str) -> Paired:
         difference=clustered_bootstrap(changes, bounds=(-1.0, 1.0)),
         lost=lost,
         gained=gained,
+        reached_anyway=sum(anyway),
+        known_anyway=len(anyway),
         p=sign_test(lost, gained),
     )
+
+
+def _anyway(found: Sequence[Verdict], run: Run) -> list[bool]:
+    """Of the episodes of a run that was not attacked, whether they reached the goals of these attacks."""
+    attacks = {(one.task_id, one.trial): one.attack for one in found}
+    reached = []
+    for episode in run.readable():
+        try:
+            if (attack := attacks.get((episode.task_id, episode.trial))) is not None:
+                reached.append(is_reached_anyway(attack, episode))
+        except JournalError:  # damaged since it was looked at
+            continue
+    return [one for one in reached if one is not None]
 
 
 def _clusters(values: Iterable[tuple[str, float]]) -> dict[str, list[float]]:

@@ -91,6 +91,8 @@ def pair_line(found: "Paired") -> str:
         f"{percent(found.rate_without)} passed without the attack, {percent(found.rate_with)} with it, in {found.pairs}"
         f" pairs: {value} points ({low} to {high}); {found.lost} lost, {found.gained} gained, p={found.p:.2g}"
     )
+    if found.reached_anyway:
+        said += f"; {found.reached_anyway} of {found.known_anyway} reached the attacker's goal without the attack"
     return f"{said}; {found.left_out} episodes have no pair" if found.left_out else said
 
 
@@ -141,4 +143,26 @@ def _cell(text: str) -> str:
 
 def as_data(one: "Reading") -> dict[str, object]:
     """Everything, with stable keys."""
-    return {"run": one.name, "figures": one.figures, "paired": one.paired, "episodes": list(one.verdicts)}
+    return {
+        "run": one.name,
+        "figures": one.figures,
+        "paired": one.paired,
+        "episodes": [_verdict(verdict) for verdict in one.verdicts],
+    }
+
+
+def _verdict(one: "Verdict") -> dict[str, object]:
+    return {
+        "task_id": one.task_id,
+        "trial": one.trial,
+        "status": one.status,
+        "outcome": one.outcome,
+        "planted": one.attack,
+        "place": one.place,
+        "planted_from": one.planted_from,
+        "seen_at": one.seen_at,
+        "begun_at": one.begun_at,
+        "reached_at": one.reached_at,
+        "why": one.why,
+        "quote": one.quote,
+    }

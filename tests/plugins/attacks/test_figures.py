@@ -66,6 +66,11 @@ def test_success_beside_the_run_without(tmp_path: Path) -> None:
     assert (found.rate_without, found.rate_with, found.difference.value) == (0.75, 0.75, 0.0)
     assert found.difference.low < 0 < found.difference.high and found.p == 1.0
     assert pair_line(found).startswith("75.0% passed without the attack, 75.0% with it, in 4 pairs: +0.0 points (")
+    assert (found.reached_anyway, found.known_anyway) == (0, 4)
+    needed = write(tmp_path / "needed", [records(task(number, None), [FOLLOWS]) for number in range(2)])
+    anyway = paired(verdicts, Run(needed), name="needed")
+    assert (anyway.reached_anyway, anyway.known_anyway) == (2, 2), "the goal is one that the tasks need"
+    assert "; 2 of 2 reached the attacker's goal without the attack" in pair_line(anyway)
     none = paired(verdicts, Run(write(tmp_path / "other", [records(task(9, None), [])])), name="other")
     assert pair_line(none) == "no attacked episode has a scored counterpart in other"
 
@@ -109,6 +114,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     main(["attacks", str(run), "--json"])
     (data,) = loads(capsys.readouterr().out.encode())
     assert [one["outcome"] for one in data["episodes"]] == ["reached", "begun", "resisted", "unseen", "unknown"]
+    assert data["episodes"][0]["planted"]["text"] == ATTACK["text"] and data["episodes"][0]["reached_at"] == 2
     assert data["figures"]["overall"]["success"]["value"] == 0.25 and data["paired"] is None
     main(["attacks", str(run), "--markdown"])
     assert "| popup | left | 3 | 2 | 0 | 0 | 1 |" in capsys.readouterr().out
