@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
-from harness.errors import ConfigError
+from harness.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from harness.api.terminal import Terminal
     from harness.plugins.attacks.figures import Figures, Paired
     from harness.plugins.attacks.verdicts import Verdict
+    from harness.runs import Run
 
 HELP = "say which attacks on the agents of runs were seen, followed, and successful, and what they cost in utility"
 EXAMPLE = "harness attacks results/attacked --without results/plain"
@@ -30,6 +31,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="also write a page, with screenshots of what followed"
+    )
+    parser.add_argument(
         "--scoring", choices=("corrected", "webarena"), help="scoring to use for all runs (default: that of the first)"
     )
 
@@ -39,6 +43,7 @@ class Reading:
     """A run and what became of its attacks."""
 
     name: str
+    run: "Run"
     verdicts: "Sequence[Verdict]"
     figures: "Figures"
     paired: "Paired | None"
@@ -49,7 +54,10 @@ class Reading:
 def run(options: argparse.Namespace) -> int:
     if options.fail_over is not None and not 0 <= options.fail_over <= 1:
         raise ConfigError(f"--fail-over {options.fail_over:g} is no share; give a number from 0 to 1")
-    found = _read(options)
+    with ExitStack() as closing:
+        found = _read(options, closing)
+        if options.html:
+            _write_page(options.html, found)
     if options.json:
         from harness.api import dumps
         from harness.plugins.attacks.report import as_data
@@ -67,38 +75,48 @@ def run(options: argparse.Namespace) -> int:
     return _exit_code(found, options.fail_over)
 
 
-def _read(options: argparse.Namespace) -> list[Reading]:
+def _read(options: argparse.Namespace, closing: ExitStack) -> list[Reading]:
     """Raises: ConfigError: No run was attacked, or the one without an attack was."""
     from harness.plugins.attacks.figures import figures_of, judge_run, paired
     from harness.runs import Run, one_line
     from harness.runs.opened_run import run_or_bundle
 
     found, scoring = list[Reading](), options.scoring
-    with ExitStack() as closing:
 
-        def opened(path: Path) -> tuple[str, Run]:
-            nonlocal scoring
-            place = closing.enter_context(run_or_bundle(path))
-            one = Run(place.folder, scoring=scoring)
-            scoring = one.scoring
-            for notice in (*place.notices, *map(str, one.damaged)):
-                sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
-            return (one.name if path.is_dir() else path.name), one
+    def opened(path: Path) -> tuple[str, Run]:
+        nonlocal scoring
+        place = closing.enter_context(run_or_bundle(path))
+        one = Run(place.folder, scoring=scoring)
+        scoring = one.scoring
+        for notice in (*place.notices, *map(str, one.damaged)):
+            sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
+        return (one.name if path.is_dir() else path.name), one
 
-        runs = [opened(path) for path in options.runs]
-        other = opened(options.without) if options.without else None
-        if other is not None and judge_run(other[1])[0]:
-            raise ConfigError(f"{options.without} was attacked, too; give a run of the same tasks with attack=none")
-        for name, one in runs:
-            verdicts, without = judge_run(one)
-            beside = None if other is None else paired(verdicts, other[1], name=other[0])
-            found.append(Reading(name, verdicts, figures_of(verdicts, without), beside, not one.damaged))
+    runs = [opened(path) for path in options.runs]
+    other = opened(options.without) if options.without else None
+    if other is not None and judge_run(other[1])[0]:
+        raise ConfigError(f"{options.without} was attacked, too; give a run of the same tasks with attack=none")
+    for name, one in runs:
+        verdicts, without = judge_run(one)
+        beside = None if other is None else paired(verdicts, other[1], name=other[0])
+        found.append(Reading(name, one, verdicts, figures_of(verdicts, without), beside, not one.damaged))
     if not any(one.verdicts for one in found):
         raise ConfigError(
             f"no task of {', '.join(map(str, options.runs))} was attacked; play it with attack=inject, or tasks that"
             " have `attack`"
         )
     return found
+
+
+def _write_page(path: Path, found: Sequence[Reading]) -> None:
+    from harness.api.command_line import FURTHER_PAGES
+    from harness.plugins.attacks.page import TEMPLATES, page_of
+
+    text = FURTHER_PAGES.find("html")(TEMPLATES, "attacks.html", **page_of(found))
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written ({error.strerror}); give a file in a folder of yours") from error
 
 
 def _exit_code(found: Sequence[Reading], fail_over: float | None) -> ExitCode:

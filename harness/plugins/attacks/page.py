@@ -1,0 +1,85 @@
+"""The page of attacks: success beside harm, and each attack that was followed with the step that did it."""
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import JournalError
+from harness.plugins.attacks.report import figure_rows, pair_line
+from harness.plugins.attacks.verdicts import BEGUN, REACHED, RESISTED, UNKNOWN, UNSEEN
+from harness.runs import PASSED
+from harness.runs.task_page import StepView, story_of
+
+if TYPE_CHECKING:
+    from harness.plugins.attacks.command import Reading
+    from harness.plugins.attacks.verdicts import Verdict
+    from harness.runs import Run
+
+TEMPLATES = Path(__file__).parent / "templates"
+_MOST_SHOTS = 100
+"""Episodes whose screenshots are in a page."""
+_COLUMNS = (UNSEEN, RESISTED, BEGUN, UNKNOWN, REACHED)
+
+
+class _Inline:
+    """Pictures as parts of the page."""
+
+    def __init__(self, run: "Run") -> None:
+        self._artifacts = run.artifacts
+
+    def shot(self, digest: str) -> str:
+        try:
+            return f"data:image/png;base64,{b64encode(self._artifacts.read(digest)).decode()}"
+        except JournalError:
+            return "data:,"
+
+
+def page_of(found: "Sequence[Reading]") -> dict[str, object]:
+    """The values of `attacks.html`."""
+    return {
+        "readings": [
+            {
+                "name": one.name,
+                "figures": one.figures,
+                "pairs": "" if one.paired is None else pair_line(one.paired),
+                "crossed": crossed(one.verdicts),
+                "rates": (*one.figures.places, *one.figures.kinds),
+                "followed": list(_followed(one)),
+                "place": _Inline(one.run),
+            }
+            for one in found
+        ],
+        "rows": figure_rows([one.figures for one in found]),
+    }
+
+
+def crossed(found: "Sequence[Verdict]") -> list[tuple[str | int, ...]]:
+    """Of tasks that passed and of others, how many attacks came to each outcome."""
+    return [
+        (
+            label,
+            *(sum(one.outcome == outcome for one in found if (one.status == PASSED) is passed) for outcome in _COLUMNS),
+        )
+        for label, passed in (("passed", True), ("not passed", False))
+    ]
+
+
+def _followed(one: "Reading") -> Iterator[dict[str, object]]:
+    """Each attack that was followed or is unknown, those that succeeded first, with what was seen before that step."""
+    left = _MOST_SHOTS
+    for outcome in (REACHED, BEGUN, UNKNOWN):
+        for verdict in one.verdicts:
+            if verdict.outcome == outcome:
+                step = verdict.reached_at or verdict.begun_at
+                moments = _moments(one, verdict) if step and left > 0 else {}
+                left -= bool(moments)
+                yield {"verdict": verdict, "step": step, "moment": moments.get(step or 0)}
+
+
+def _moments(one: "Reading", verdict: "Verdict") -> dict[int, StepView]:
+    try:
+        story = story_of(one.run.episode(verdict.task_id, verdict.trial))
+    except JournalError:  # damaged since it was judged
+        return {}
+    return {moment.number: moment for moment in story.moments} if story else {}
