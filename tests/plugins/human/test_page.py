@@ -257,3 +257,26 @@ async def test_the_page_is_accessible_and_hostile_text_is_text(
     decision = await deciding
     assert decision.action == Press(key_comb="Control+Enter") and decision.reply.text == "by keys alone"
     await page.close()
+
+
+@pytest.mark.browser
+async def test_a_task_stays_in_sight_while_others_wait(table: Table, browser: Browser) -> None:
+    first, second = (asked(table.desk, replace(a_task(), task_id=one)) for one in ("a", "b"))
+    await until(lambda: len(table.desk.state("")["episodes"]) == 2)
+    page = await (await browser.new_context()).new_page()
+    await page.goto(f"{table.base.rpartition('/')[0]}/?token={TOKEN}")
+    await page.get_by_role("button", name="Begin").click()
+    await page.locator("#answer").fill("half of an answer")
+    await page.get_by_role("button", name="Wait").click()
+    await first
+    await expect(page.locator("body")).to_have_attribute("data-phase", "busy")
+    await expect(page.locator("#label")).to_have_text("Task a")
+    third = asked(table.desk, replace(a_task(), task_id="a"))
+    await expect(page.locator("body")).to_have_attribute("data-phase", "turn")
+    assert await page.locator("#answer").input_value() == "half of an answer"
+    await page.get_by_role("button", name="Task b").click()
+    await expect(page.locator("body")).to_have_attribute("data-phase", "paused")
+    await expect(page.locator("#label")).to_have_text("Task b")
+    second.cancel()
+    third.cancel()
+    await page.close()

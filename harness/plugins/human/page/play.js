@@ -44,7 +44,7 @@
       trouble(said.why || "");
       return answer.ok;
     } catch {
-      trouble("The run cannot be reached. If it was started again, open the address that it has printed.");
+      trouble("The run cannot be reached. Open the newest address that it has printed.");
       return false;
     }
   }
@@ -257,13 +257,14 @@
         if (next.version !== state.version || next.place !== state.place) {
           if (clock.runs && next.phase !== "turn") clock.base += (performance.now() - clock.since) / 1000;
           state = next;
+          chosen = state.place; // it stays in sight while the browser is busy with it and others wait
           draw();
         }
       } catch (error) {
         if (error.name === "AbortError") continue;
         state = { version: -1, phase: "none", episodes: [] };
         draw();
-        trouble("The run has ended, or was stopped. If you start it again, open the address that it prints.");
+        trouble("The run cannot be reached: it has ended, or was stopped, or its worker was lost. Open the newest address that it has printed.");
         await new Promise((resolve) => setTimeout(resolve, 1000));
       }
     }
