@@ -80,7 +80,7 @@ async def broken(web: Web, site: Fragile, role: str, name: str, *, clean: tuple[
     """What a click on a site that goes down comes to; the site is up again when it has been waited for."""
     own = replace(web.site, url=f"http://t0.shop.localhost:{site.port}")
     task = a_task(web)
-    async with web.pool(replace(QUICK, navigation_timeout_s=1.0), own) as pool, pool.open(task, 0) as env:
+    async with web.pool(replace(QUICK, navigation_timeout_s=3.0), own) as pool, pool.open(task, 0) as env:
         visit = Visit(env, (await env.restore(task, Episode(), clean)).view)
         click = Click(target=visit.target(role, name))
         if not site.dies_of_an_order:
