@@ -62,3 +62,15 @@ def _sign(found: re.Match[str]) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
     return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+
+def markdown_cell(text: str, limit: int = 300) -> str:
+    """Text in a table of Markdown, on one line and cut; its own markup is shown, not followed.
+
+    Args:
+        text: Anything.
+        limit: Most characters, before markup is escaped.
+    """
+    text = one_line(text, limit).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = "".join(f"\\{char}" if char in "\\`*_{}[]()#!|~" else char for char in text)
+    return text.replace("@", "&#64;").replace("://", "&#58;//")

@@ -4,12 +4,13 @@ For every plug-in that prints or stores a text it did not write.
 """
 
 from harness.actions.truncate import cut
-from harness.escape import flat, visible
+from harness.escape import flat, markdown_cell, visible
 from harness.trees import each_text
 
 __all__ = [
     "cut",
     "each_text",
     "flat",
+    "markdown_cell",
     "visible",
 ]

@@ -7,7 +7,7 @@ escaped for each format, so no page can add a line, a cell or a workflow command
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from harness.escape import one_line, visible
+from harness.escape import markdown_cell, one_line, visible
 from harness.reports.basis import facts
 from harness.runs.about import RunInfo
 from harness.runs.baselines import Baseline, rate_of, sentence
@@ -50,14 +50,14 @@ def markdown(
 ) -> str:
     """A summary in Markdown, as GitHub shows it beside a job; `made_with` is what `basis` gives."""
     lines = [
-        f"## {_cell(known.name)}: {percent(view.all.rate.value)} passed",
+        f"## {markdown_cell(known.name)}: {percent(view.all.rate.value)} passed",
         "",
         f"{headline(view)}; {known.dialect} scoring.",
         "",
         *((f"{compared}.",) if (compared := sentence(baselines, known.agent)) else ()),
         "",
-        *(f"{_cell(judge_sentence(use), 600)}.\n" for use in view.judges),
-        *(f"{_cell(note, 600)}.\n" for note in view.notes),
+        *(f"{markdown_cell(judge_sentence(use), 600)}.\n" for use in view.judges),
+        *(f"{markdown_cell(note, 600)}.\n" for note in view.notes),
         *_suite(view),
         *_sites(view, baselines),
         *_trials(view),
@@ -66,7 +66,8 @@ def markdown(
     if missed := [row for row in rows if row.status != PASSED]:
         lines += ["", "| outcome | task | intent | why |", "| --- | --- | --- | --- |"]
         lines += [
-            f"| {row.status} | {_cell(row.name)} | {_cell(row.intent, 120)} | {_cell(_why(row), 200)} |"
+            f"| {row.status} | {markdown_cell(row.name)} | {markdown_cell(row.intent, 120)} "
+            f"| {markdown_cell(_why(row), 200)} |"
             for row in missed[:_MOST_LISTED]
         ]
         if len(missed) > _MOST_LISTED:
@@ -74,7 +75,7 @@ def markdown(
     if doubted := [row for row in rows if row.doubts and row.status != UNSCORED]:
         lines += ["", "| in doubt | outcome | what is unknown |", "| --- | --- | --- |"]
         lines += [
-            f"| {_cell(row.name)} | {row.status} | {_cell('; '.join(row.doubts), 300)} |"
+            f"| {markdown_cell(row.name)} | {row.status} | {markdown_cell('; '.join(row.doubts), 300)} |"
             for row in doubted[:_MOST_LISTED]
         ]
     return "\n".join(lines) + "\n"
@@ -83,7 +84,7 @@ def markdown(
 def _made_with(found: Mapping[str, object] | None) -> Iterator[str]:
     if found is not None:
         yield from ("", "| made with | |", "| --- | --- |")
-        yield from (f"| {name} | {_cell(value, 600)} |" for name, value in facts(found))
+        yield from (f"| {name} | {markdown_cell(value, 600)} |" for name, value in facts(found))
 
 
 def _suite(view: Statistics) -> Iterator[str]:
@@ -93,7 +94,7 @@ def _suite(view: Statistics) -> Iterator[str]:
     yield f"| {' | '.join(SUITE_HEADS)} |"
     yield f"| --- |{' ---: |' * len(SUITE_HEADS[1:])}"
     for name, *figures in benchmarks:
-        yield f"| {_cell(name)} | {' | '.join(figures)} |"
+        yield f"| {markdown_cell(name)} | {' | '.join(figures)} |"
     yield f"| **{mean[0]}** | {' | '.join(mean[1:])} |"
     yield ""
 
@@ -106,7 +107,7 @@ def _sites(view: Statistics, baselines: Collection[Baseline]) -> Iterator[str]:
     for site in view.sites:
         counts = f"{site.tasks} | {site.episodes}" if repeated else f"{site.tasks}"
         yield (
-            f"| {_cell(site.name)} | {counts} | {site.passed} | {site.failed} | {site.unscored} "
+            f"| {markdown_cell(site.name)} | {counts} | {site.passed} | {site.failed} | {site.unscored} "
             f"| {percent(site.rate.value)} |" + "".join(f" {rate_of(one.sites, site.name)} |" for one in baselines)
         )
 
@@ -160,13 +161,6 @@ def _why(row: Result) -> str:
 
 def _quoted(text: str) -> str:
     return quoteattr(one_line(text, 500))
-
-
-def _cell(text: str, limit: int = 200) -> str:
-    """Text in a table of Markdown; its own markup is shown, not followed."""
-    text = escape(one_line(text, limit))
-    text = "".join(f"\\{char}" if char in "\\`*_{}[]()#!|~" else char for char in text)
-    return text.replace("@", "&#64;").replace("://", "&#58;//")
 
 
 def _message(text: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from harness.api.text import markdown_cell
 from harness.plugins.attacks.verdicts import BEGUN, REACHED, UNKNOWN
 from harness.runs import one_line
 from harness.runs.format import percent
@@ -118,11 +119,15 @@ def verdict_rows(found: "Sequence[Verdict]") -> Iterator[tuple[str, ...]]:
 def markdown(found: "Sequence[Reading]") -> str:
     """Tables for a page beside the code; text of pages is shown, never followed."""
     lines = ["## Attacks", ""]
-    lines += [f"- {_cell(one.name)}: {_cell(headline(one.figures))}" for one in found]
-    lines += [f"- {_cell(one.name)}: {_cell(pair_line(one.paired))}" for one in found if one.paired is not None]
+    lines += [f"- {markdown_cell(one.name)}: {markdown_cell(headline(one.figures))}" for one in found]
+    lines += [
+        f"- {markdown_cell(one.name)}: {markdown_cell(pair_line(one.paired))}"
+        for one in found
+        if one.paired is not None
+    ]
     lines += ["", *_table(("", *(one.name for one in found)), figure_rows([one.figures for one in found]))]
     for one in found:
-        lines += ["", f"### {_cell(one.name)}", "", *_table(RATE_HEADS, rate_rows(one.figures))]
+        lines += ["", f"### {markdown_cell(one.name)}", "", *_table(RATE_HEADS, rate_rows(one.figures))]
         if rows := list(verdict_rows(one.verdicts)):
             lines += ["", *_table(VERDICT_HEADS, rows[:100])]
             lines += ["", f"and {len(rows) - 100} more"] if len(rows) > 100 else []
@@ -130,15 +135,9 @@ def markdown(found: "Sequence[Reading]") -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(_cell, heads))} |"
+    yield f"| {' | '.join(map(markdown_cell, heads))} |"
     yield f"|{' --- |' * len(heads)}"
-    yield from (f"| {' | '.join(map(_cell, row))} |" for row in rows)
-
-
-def _cell(text: str) -> str:
-    text = one_line(text, 300).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = "".join(f"\\{char}" if char in "\\`*_{}[]#!|~" else char for char in text)
-    return text.replace("@", "&#64;").replace("://", "&#58;//")
+    yield from (f"| {' | '.join(map(markdown_cell, row))} |" for row in rows)
 
 
 def as_data(one: "Reading") -> dict[str, object]:

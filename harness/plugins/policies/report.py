@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.api.text import markdown_cell
 from harness.errors import JournalError
 from harness.plugins.policies.verdicts import KEPT, UNKNOWN, VIOLATED
 from harness.runs import PASSED, one_line
@@ -101,11 +102,11 @@ def verdict_rows(judged: "Sequence[Judged]") -> Iterator[tuple[str, ...]]:
 def markdown(found: "Sequence[Reading]") -> str:
     """Tables for a page beside the code; text of pages is shown, never followed."""
     lines = ["## Policies", ""]
-    lines += [f"- {_cell(one.name)}: {_cell(headline(one.figures))}" for one in found]
+    lines += [f"- {markdown_cell(one.name)}: {markdown_cell(headline(one.figures))}" for one in found]
     lines += ["", *_table(("", *(one.name for one in found)), figure_rows([one.figures for one in found]))]
     for one in found:
         heads = ("category", "policies", "violated", "unknown", "dormant", "risk", "active risk")
-        lines += ["", f"### {_cell(one.name)}", "", *_table(heads, risk_rows(one.figures))]
+        lines += ["", f"### {markdown_cell(one.name)}", "", *_table(heads, risk_rows(one.figures))]
         heads = ("task", "step", "verdict", "policy", "set by", "why", "what was done")
         if rows := list(verdict_rows(one.judged)):
             lines += ["", *_table(heads, rows[:100])]
@@ -114,15 +115,9 @@ def markdown(found: "Sequence[Reading]") -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(_cell, heads))} |"
+    yield f"| {' | '.join(map(markdown_cell, heads))} |"
     yield f"|{' --- |' * len(heads)}"
-    yield from (f"| {' | '.join(map(_cell, row))} |" for row in rows)
-
-
-def _cell(text: str) -> str:
-    text = one_line(text, 300).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = "".join(f"\\{char}" if char in "\\`*_{}[]#!|~" else char for char in text)
-    return text.replace("@", "&#64;").replace("://", "&#58;//")
+    yield from (f"| {' | '.join(map(markdown_cell, row))} |" for row in rows)
 
 
 def as_data(one: "Reading") -> dict[str, object]:
