@@ -20,7 +20,7 @@ from harness.config.site_settings import SitesSettings
 from harness.episode.attempt import StopRules, Termination, stop_rules
 from harness.episode.recorder import EpisodeDeps
 from harness.evaluation.action_classes import action_set_of
-from harness.evaluation.agent_kinds import session_kind
+from harness.evaluation.agent_registry import session_kind
 from harness.evaluation.builder import (
     agent_context,
     build_agent,
