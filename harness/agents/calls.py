@@ -12,7 +12,7 @@ from harness.actions import Action, InvalidAction, KeepNote
 from harness.actions.tool_schema import read_arguments
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.records import Done, Episode, Reply, Step, ToolCall
-from harness.records.chat import COMPUTER
+from harness.records.chat_messages import COMPUTER
 
 MOST_CALLS = 32
 """Limit for one reply; further calls are not read, and the model is notified."""

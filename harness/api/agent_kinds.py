@@ -18,7 +18,7 @@ from harness.protocols import (
     SharedBrowser,
     StagedArtifact,
 )
-from harness.records.chat import COMPUTER
+from harness.records.chat_messages import COMPUTER
 from harness.working_time import working_s
 
 __all__ = [

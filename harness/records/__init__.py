@@ -7,7 +7,7 @@ the fold makes of them and is never written. Records hold no behaviour beyond re
 canonical (see `Site`), never those of one deployment.
 """
 
-from harness.records.chat import ComputerTool, Message, Reply, Tool, ToolCall
+from harness.records.chat_messages import ComputerTool, Message, Reply, Tool, ToolCall
 from harness.records.doubts import Doubt, DoubtReason, DoubtResolution
 from harness.records.episode import Episode, Step
 from harness.records.journal_lines import (

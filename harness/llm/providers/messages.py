@@ -19,7 +19,7 @@ from harness.llm.endpoint import ANTHROPIC_URL, Endpoint, without_variables
 from harness.llm.model_family import anthropic_computer_tool
 from harness.llm.providers.provider import SdkProvider, example_role
 from harness.records import ComputerTool, Message, Tool, ToolCall
-from harness.records.chat import COMPUTER
+from harness.records.chat_messages import COMPUTER
 
 DEFAULT_MAX_TOKENS = 8192
 """The API demands a limit; thinking counts."""

@@ -19,7 +19,7 @@ from harness.llm.endpoint import Endpoint
 from harness.llm.model_family import REASONING_TOKENS, is_computer_preview, is_reasoning_model
 from harness.llm.providers.provider import SdkProvider, example_role
 from harness.records import ComputerTool, Message, Tool, ToolCall
-from harness.records.chat import COMPUTER
+from harness.records.chat_messages import COMPUTER
 
 _NO_ANSWER = ("failed", "cancelled", "queued", "in_progress")
 _ENDED = ("response.completed", "response.incomplete", "response.failed")
