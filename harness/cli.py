@@ -22,7 +22,7 @@ from yaml import YAMLError
 from harness.actions.truncate import cut
 from harness.config import PROJECT, Config, ConfigSchema, register
 from harness.config.argument_secrets import RedactedArguments, redact_arguments, redact_hydra_files
-from harness.config.command_line import options_first
+from harness.config.option_order import options_first
 from harness.config.override_errors import sentence
 from harness.config.plugin_packages import choose_plainly, plugin_folders, search_plugins
 from harness.errors import ConfigError, ExitCode, HarnessError, UsageError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import configured
-from harness.config.command_line import options_first
+from harness.config.option_order import options_first
 from harness.errors import ConfigError
 from tests.e2e.conftest import environment
 from tests.forked import Forks
