@@ -158,7 +158,7 @@ def _add(commands: "argparse._SubParsersAction[Any]", name: str, module: "Comman
 
 def _hosting(request: "HostingRequest") -> "AbstractAsyncContextManager[HostedRun]":
     from harness.cli import configured  # and hydra
-    from harness.evaluation.hosting import hosted_run
+    from harness.evaluation.hosted_run import hosted_run
 
     return hosted_run(configured(request.overrides, request.config_dir), request)
 
