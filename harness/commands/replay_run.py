@@ -26,7 +26,7 @@ from harness.config.site_settings import SitesSettings
 from harness.embedded_server import start_servers
 from harness.errors import ConfigError
 from harness.evaluation.embedded import site_server
-from harness.evaluation.models import read_yaml
+from harness.evaluation.model_builder import read_yaml
 from harness.evaluation.run_context import WorkerContext
 from harness.evaluation.worker_pool import chromium
 from harness.journal.store import RunFolder

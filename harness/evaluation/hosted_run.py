@@ -21,7 +21,7 @@ from harness.evaluation.builder import build_rate_limiter, check_plugins, load_t
 from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.executor_choice import run_with_executor
 from harness.evaluation.forks import fork_trials
-from harness.evaluation.models import check_keys
+from harness.evaluation.model_builder import check_keys
 from harness.evaluation.orchestrator import check_plans, describe_run, keep_quiet, take_over
 from harness.evaluation.preflight import check_before
 from harness.evaluation.run_context import RunContext

@@ -28,7 +28,7 @@ from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.embedded import is_embedded_endpoint, plans_digest
 from harness.evaluation.forks import begin_fork, check_fork
-from harness.evaluation.models import check_keys
+from harness.evaluation.model_builder import check_keys
 from harness.evaluation.preflight import check_before, tasks_on_sites, what_is_missing
 from harness.evaluation.provenance import describe, environment
 from harness.evaluation.reply_caches import check_reply_caches

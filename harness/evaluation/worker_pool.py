@@ -40,7 +40,7 @@ from harness.records import EpisodeLimits, benchmark_of
 from harness.runner.worker import Worker
 
 if TYPE_CHECKING:
-    from harness.evaluation.models import Models, RequestCounter
+    from harness.evaluation.model_builder import Models, RequestCounter
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ async def build_workers(
 
 
 async def _models(context: WorkerContext, closing: AsyncExitStack, progress: Progress, lane: int) -> "Models":
-    from harness.evaluation.models import Models, RequestCounter, load_prices
+    from harness.evaluation.model_builder import Models, RequestCounter, load_prices
 
     if context.config.llm.kind != "none" or context.config.judge.model:
         # The client's library takes half a second of one processor to import, in which the browser can come up.

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from harness.errors import ShutdownRequested
 from harness.evaluation.builder import build_rate_limiter
-from harness.evaluation.models import LaneLimiter, RequestCounter
+from harness.evaluation.model_builder import LaneLimiter, RequestCounter
 from harness.llm.limiter import Limiter, LimiterStats
 from harness.llm.permits import PermitRequest
 from harness.protocols import Phase, ProgressEvent
