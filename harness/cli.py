@@ -120,7 +120,7 @@ def _compose(hidden: RedactedArguments, begun: float) -> int:
 
 
 def _say_sweep(runs: Sequence[tuple[Path, int]]) -> None:
-    from harness.reports.pages import SWEEPS
+    from harness.reports.page_writers import SWEEPS
     from harness.reports.sweep_table import SweepRun, print_sweep
     from harness.reports.terminal import Terminal
     from harness.runs import Run

@@ -6,7 +6,7 @@ For commands and for plug-ins that others extend. Light, so that a command may i
 from harness.commands.own_settings import add_own_settings, quoted
 from harness.commands.scoring_option import add_scoring
 from harness.registry import Registry
-from harness.reports.pages import FURTHER_PAGES, TASK_DIFFS
+from harness.reports.page_writers import FURTHER_PAGES, TASK_DIFFS
 from harness.reports.viewer_pages import VIEWER_PAGES, PageAnswer, PageRequest, ViewerPage
 
 __all__ = [

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         first = Run(before.folder, scoring=options.scoring)
         found = compare_runs(first, [Run(one.folder, scoring=first.scoring) for one in after])
     if options.html:
-        from harness.reports.pages import COMPARISON_PAGES
+        from harness.reports.page_writers import COMPARISON_PAGES
 
         COMPARISON_PAGES.find("html")(options.html, found)
     if options.json:

@@ -43,7 +43,7 @@ from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.reports.basis import basis
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
-from harness.reports.pages import FINDINGS, PAGES
+from harness.reports.page_writers import FINDINGS, PAGES
 from harness.reports.summary import Invocation, Summary, as_json, summarize
 from harness.reports.table import StillPending, exit_code_of, print_summary
 from harness.reports.terminal import Terminal

@@ -1,4 +1,7 @@
-"""What plug-ins add to the viewer (`harness view`): pages of one run, or of all. Light, as `harness.reports.pages`."""
+"""What plug-ins add to the viewer (`harness view`): pages of one run, or of all.
+
+Light, as `harness.reports.page_writers`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
