@@ -9,7 +9,7 @@ import pytest
 
 from harness.api import WorkerHandle
 from harness.runner.executors.early_launch import launched_early
-from harness.runner.executors.processes import child_processes
+from harness.runner.executors.local_workers import child_processes
 
 ECHO = (sys.executable, "-c", "import os\nwhile data := os.read(0, 99): os.write(1, b'%d %b' % (os.getpid(), data))")
 
