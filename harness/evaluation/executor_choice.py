@@ -18,10 +18,10 @@ from harness.reports.summary import Invocation
 from harness.runner.capacity import MachineCapacity, Parallelism, machine_capacity
 from harness.runner.executors.early_launch import launched_early
 from harness.runner.executors.local_workers import child_processes
-from harness.runner.executors.messages import WorkerSetup
 from harness.runner.executors.remote_store import StoreServer
 from harness.runner.executors.supervisor import Launch, SupervisorConfig, Timeouts, run_supervised
 from harness.runner.executors.worker_losses import WorkerLosses
+from harness.runner.executors.worker_messages import WorkerSetup
 from harness.runner.scheduler import Scheduler
 from harness.working_time import working_s
 

@@ -31,7 +31,8 @@ from harness.journal.store import RunFolder, lock_token
 from harness.llm.permits import OutageNoted, PermitGranted, RejectionNoted, RemoteRateLimiter
 from harness.protocols import ProgressEvent
 from harness.runner.executors.ipc import check_data, encode_message, read_messages_blocking
-from harness.runner.executors.messages import (
+from harness.runner.executors.remote_store import RemoteStore, Store, StoreReceived
+from harness.runner.executors.worker_messages import (
     ErrorInfo,
     GiveJob,
     Heartbeat,
@@ -47,7 +48,6 @@ from harness.runner.executors.messages import (
     WorkerFailed,
     WorkerSetup,
 )
-from harness.runner.executors.remote_store import RemoteStore, Store, StoreReceived
 from harness.runner.process_tree import kill_children
 from harness.runner.shutdown import ShutdownSignal
 from harness.secrets.redacting_stream import redact_output

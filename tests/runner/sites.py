@@ -6,7 +6,7 @@ from typing import Any
 from harness.episode.job import Job
 from harness.journal.index import EpisodeResult, result_of
 from harness.records import Eval, Record, Task
-from harness.runner.executors.messages import WorkerSetup
+from harness.runner.executors.worker_messages import WorkerSetup
 from harness.runner.site_locks import LockableSites, LockPlanner
 from tests.journal.episodes import folded
 

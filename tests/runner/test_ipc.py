@@ -19,7 +19,14 @@ from harness.runner.executors.ipc import (
     read_messages,
     read_messages_blocking,
 )
-from harness.runner.executors.messages import ErrorInfo, Heartbeat, Progressed, PutArtifact, Received, WorkerFailed
+from harness.runner.executors.worker_messages import (
+    ErrorInfo,
+    Heartbeat,
+    Progressed,
+    PutArtifact,
+    Received,
+    WorkerFailed,
+)
 
 BEAT = Heartbeat(model_requests=3, browser_starts=1)
 LONG = b"\n".join([b"x" * 1000] * 20_000)

@@ -11,8 +11,8 @@ from harness.errors import JournalError, JournalLocked
 from harness.journal.log import read
 from harness.journal.store import RunFolder
 from harness.runner.executors.ipc import encode_message, read_messages_blocking
-from harness.runner.executors.messages import StoreReply, StoreRequest
 from harness.runner.executors.remote_store import RemoteStore, StoreReceived, StoreServer
+from harness.runner.executors.worker_messages import StoreReply, StoreRequest
 from harness.secrets.redaction import Redactor
 from tests.journal.episodes import decided, folded, whole_episode
 

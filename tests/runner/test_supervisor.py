@@ -15,9 +15,9 @@ from harness.llm.permits import RateLimiterServer
 from harness.protocols import Phase, ProgressEvent
 from harness.runner.executors import supervisor
 from harness.runner.executors.ipc import encode_message
-from harness.runner.executors.messages import Message, Progressed, SettleJob, TakeJob, WorkerDone
 from harness.runner.executors.supervisor import SupervisorConfig, Timeouts, run_supervised
 from harness.runner.executors.worker_losses import WorkerLosses
+from harness.runner.executors.worker_messages import Message, Progressed, SettleJob, TakeJob, WorkerDone
 from harness.runner.pending import PendingPolicy
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal

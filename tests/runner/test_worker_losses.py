@@ -25,7 +25,14 @@ from harness.llm.permits import RateLimiterServer
 from harness.protocols import Phase, ProgressEvent
 from harness.records import Episode, Record, Status, Task
 from harness.runner.executors.ipc import encode_message, read_messages_blocking
-from harness.runner.executors.messages import (
+from harness.runner.executors.supervisor import (
+    STARTS_WITHOUT_WORK,
+    SupervisorConfig,
+    Timeouts,
+    run_supervised,
+)
+from harness.runner.executors.worker_losses import GivenJobs, WorkerLosses
+from harness.runner.executors.worker_messages import (
     GiveJob,
     Message,
     Progressed,
@@ -34,13 +41,6 @@ from harness.runner.executors.messages import (
     WorkerDone,
     WorkerSetup,
 )
-from harness.runner.executors.supervisor import (
-    STARTS_WITHOUT_WORK,
-    SupervisorConfig,
-    Timeouts,
-    run_supervised,
-)
-from harness.runner.executors.worker_losses import GivenJobs, WorkerLosses
 from harness.runner.pending import PendingPolicy
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal

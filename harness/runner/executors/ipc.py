@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 
 from harness.codec import build, dumps, loads
 from harness.errors import InfraError
-from harness.runner.executors.messages import Message, Received
+from harness.runner.executors.worker_messages import Message, Received
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from harness.journal.store import ArtifactStore, RunFolder
 from harness.protocols import StagedArtifact, StagingArtifacts
 from harness.records import Episode, Record
 from harness.runner.executors.ipc import encode_message
-from harness.runner.executors.messages import (
+from harness.runner.executors.worker_messages import (
     AppendRecord,
     CloseJournal,
     ErrorInfo,

@@ -28,7 +28,9 @@ from harness.llm.permits import (
 from harness.protocols import Phase, Progress, ProgressEvent
 from harness.records import Task
 from harness.runner.executors.ipc import encode_message, read_messages
-from harness.runner.executors.messages import (
+from harness.runner.executors.remote_store import StoreServer
+from harness.runner.executors.worker_losses import GivenJobs, WorkerLosses
+from harness.runner.executors.worker_messages import (
     AppendRecord,
     CloseJournal,
     GiveJob,
@@ -48,8 +50,6 @@ from harness.runner.executors.messages import (
     WorkerFailed,
     WorkerSetup,
 )
-from harness.runner.executors.remote_store import StoreServer
-from harness.runner.executors.worker_losses import GivenJobs, WorkerLosses
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
 from harness.working_time import working_s
