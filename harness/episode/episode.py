@@ -16,10 +16,10 @@ from harness.episode.artifacts import store_evidence, store_response
 from harness.episode.attempt import Termination, check_actions, new_attempt_reason
 from harness.episode.background import cancellation_as_error, running
 from harness.episode.decision import agent_session, checked_decision, public_episode, public_task, with_shown
+from harness.episode.episode_score import Case, cannot_be_scored, resumed, score
 from harness.episode.job import Job, recorded_task, task_digest
 from harness.episode.recorder import EpisodeDeps, JournalJudgeReplies, JournalWriter, Recorder
 from harness.episode.references import is_scored_with, realigned, reference_for
-from harness.episode.scoring import Case, cannot_be_scored, resumed, score
 from harness.errors import EpisodeLeft, InfraError, JournalError, SiteUnavailable, UsageError
 from harness.journal.memory_artifacts import MemoryArtifacts
 from harness.journal.prompt_store import put_messages

@@ -26,8 +26,8 @@ from harness.api import (
     Reply,
 )
 from harness.codec import digest, plain
+from harness.episode.episode_score import Case, cannot_be_scored, score_stored
 from harness.episode.references import is_scored_with, newest_reference, realigned, with_reference
-from harness.episode.scoring import Case, cannot_be_scored, score_stored
 from harness.errors import ModelUnavailable
 from harness.evaluators.scorer import Scorer
 from harness.journal.final_state import FinalState, read_final_state
