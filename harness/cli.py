@@ -120,9 +120,9 @@ def _compose(hidden: RedactedArguments, begun: float) -> int:
 
 
 def _say_sweep(runs: Sequence[tuple[Path, int]]) -> None:
+    from harness.reports.console import Terminal
     from harness.reports.page_writers import SWEEPS
     from harness.reports.sweep_table import SweepRun, print_sweep
-    from harness.reports.terminal import Terminal
     from harness.runs import Run
 
     console = Terminal()
@@ -251,8 +251,8 @@ def _evaluate(config: Config, folder: Path, begun: float) -> int:
     from harness.evaluation.conditions import below_least
     from harness.evaluation.summary_cache import load_summary  # `--help` must not wait for it
     from harness.journal.store import check_shape
+    from harness.reports.console import Terminal
     from harness.reports.table import exit_code_of, print_summary
-    from harness.reports.terminal import Terminal
     from harness.runs.baselines import baselines_of_run
     from harness.runs.run import Run
 

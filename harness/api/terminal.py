@@ -3,7 +3,7 @@
 For commands. Imports rich: import it in the function that prints.
 """
 
-from harness.reports.terminal import Terminal
+from harness.reports.console import Terminal
 
 __all__ = [
     "Terminal",

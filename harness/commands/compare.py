@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.codec import dumps
     from harness.escape import escaped, flat
     from harness.reports.compare_table import print_comparison
-    from harness.reports.terminal import Terminal
+    from harness.reports.console import Terminal
     from harness.runs.comparison import compare_runs
     from harness.runs.opened_run import run_or_bundle
     from harness.runs.run import Run

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.cli import configured
     from harness.config.config_tree import build_redactor
     from harness.evaluation.run_context import RunContext
-    from harness.reports.terminal import Terminal
+    from harness.reports.console import Terminal
     from harness.secrets.redacting_stream import redact_output, restore_output
 
     config = configured(options.overrides, options.config_dir)

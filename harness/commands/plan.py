@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.commands.estimator import LANES, Estimator, WhatIf
     from harness.evaluation.builder import load_tasks
     from harness.evaluation.preflight import what_is_missing
-    from harness.reports.terminal import Terminal
+    from harness.reports.console import Terminal
     from harness.runner.capacity import machine_capacity
     from harness.runs.run import run_folder
 

@@ -64,7 +64,7 @@ def _settings(options: argparse.Namespace) -> "Config":
 async def _tell(config: "Config", episode: "Episode", folder: Path) -> int:
     """Print a line per step; returns how many did not come back."""
     from harness.commands.replay_run import replay_episode
-    from harness.reports.terminal import Terminal
+    from harness.reports.console import Terminal
 
     least = config.resume.min_similarity
     console, unfaithful, steps = Terminal(highlight=False), 0, 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from harness.config import Config
     from harness.records import Scored
-    from harness.reports.terminal import Terminal
+    from harness.reports.console import Terminal
     from harness.runner.rescore import References, RescoreResult
     from harness.secrets.redaction import Redactor
 
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.commands.score_verified import score_verified
     from harness.config.config_tree import all_secrets
     from harness.files.disk import Within, write_atomic
-    from harness.reports.terminal import Terminal
+    from harness.reports.console import Terminal
     from harness.runner.rescore import references_of
     from harness.runs.baselines import baselines_of_run, sentence
     from harness.runs.run import Run

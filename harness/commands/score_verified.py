@@ -9,7 +9,7 @@ from harness.registry import Registry
 
 if TYPE_CHECKING:
     from harness.config import Config
-    from harness.reports.terminal import Terminal
+    from harness.reports.console import Terminal
 
 SCORERS = Registry(group="cairn.scorers", noun="harness score")
 """Name to what is awaited with run folder and `task.arguments`, and gives somebody else's verdicts on its episodes."""

@@ -78,7 +78,7 @@ def _print(found: "Iterable[DescribedSetting]") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.reports.terminal import Terminal
+    from harness.reports.console import Terminal
 
     terminal = Terminal(highlight=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))

@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> int:
 def _show(opened: "OpenedRun", options: argparse.Namespace) -> int:
     from harness.codec import dumps, loads
     from harness.escape import escaped
+    from harness.reports.console import Terminal
     from harness.reports.show_text import show_run, show_step, show_task
-    from harness.reports.terminal import Terminal
     from harness.runs.baselines import baselines_of
     from harness.runs.results import result_of
     from harness.runs.run import Run

@@ -31,7 +31,7 @@ from harness.internal_error import flatten_group
 from harness.journal.store import RunFolder
 from harness.protocols import Phase, ProgressEvent
 from harness.records import Task
-from harness.reports.terminal import Terminal
+from harness.reports.console import Terminal
 from harness.runner.capacity import machine_capacity
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal

@@ -42,11 +42,11 @@ from harness.journal.index import Scan, scan
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.reports.basis import basis
+from harness.reports.console import Terminal
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.page_writers import FINDINGS, PAGES
 from harness.reports.summary import Invocation, Summary, as_json, summarize
 from harness.reports.table import StillPending, exit_code_of, print_summary
-from harness.reports.terminal import Terminal
 from harness.reports.write_all import write_reports
 from harness.runner.pending import pending_jobs
 from harness.runner.process_tree import kill_orphans, tag_environment

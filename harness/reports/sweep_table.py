@@ -10,7 +10,7 @@ from rich.text import Text
 
 from harness.errors import ExitCode
 from harness.escape import one_line
-from harness.reports.terminal import Terminal
+from harness.reports.console import Terminal
 from harness.runs.format import percent
 from harness.runs.run import Run
 

@@ -23,7 +23,7 @@ from harness.evaluation.model_builder import read_yaml
 from harness.evaluation.orchestrator import evaluate
 from harness.llm.prices import read_prices
 from harness.plugins.demo.model.fault_injection import read_faults
-from harness.reports.terminal import Terminal
+from harness.reports.console import Terminal
 from tests.e2e.conftest import command, environment
 
 HUGE = 10**400

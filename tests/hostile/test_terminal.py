@@ -20,10 +20,10 @@ from harness.escape import VisibleFormatter, escaped, flat, one_line, visible
 from harness.journal.store import RunFolder
 from harness.protocols import ProgressEvent
 from harness.records import Decided
+from harness.reports.console import Terminal
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.summary import Invocation, Summary, summarize
 from harness.reports.table import print_summary
-from harness.reports.terminal import Terminal
 from harness.runs.results import result_of
 from harness.secrets.redaction import RedactingFormatter, Redactor
 from tests.llm.test_http_client import http, serving

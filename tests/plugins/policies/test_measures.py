@@ -12,8 +12,8 @@ from harness.errors import ConfigError, ExitCode
 from harness.main import main
 from harness.plugins.html_report.report import write_comparison, write_report
 from harness.plugins.policies.measures import PolicyMeasures
+from harness.reports.console import Terminal
 from harness.reports.table import exit_code_of
-from harness.reports.terminal import Terminal
 from harness.runs import Run
 from harness.runs.comparison import compare_runs
 from harness.runs.measures import below, measure_names
