@@ -30,7 +30,7 @@ _MOST_OF_A_REPLY = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class IndexedScore:
     """The newest score in one dialect."""
 
     status: Status
@@ -67,7 +67,7 @@ class EpisodeResult:
     """Decisions of this attempt, a final stop included."""
     closed: CloseReason | None
     """None = still pending."""
-    scores: Mapping[str, Score]
+    scores: Mapping[str, IndexedScore]
     """Scores by dialect."""
     failures: int
     """Infrastructure failures since the last requested attempt, except shared ones.
@@ -213,9 +213,9 @@ def _pages(episode: Episode) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tab.url.partition("?")[0] for tab in episode.last.observation.tabs))
 
 
-def _score(scored: Scored) -> Score:
+def _score(scored: Scored) -> IndexedScore:
     judged = next((verdict for verdict in scored.verdicts if verdict.judge), None)
-    return Score(
+    return IndexedScore(
         status=scored.status,
         value=scored.value,
         evaluator_version=scored.evaluator_version,

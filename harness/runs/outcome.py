@@ -8,8 +8,7 @@ grouped; the sentence beside it is the evaluator's or the error's own.
 from dataclasses import dataclass
 
 from harness.evaluators.result import BLOCKED
-from harness.journal.index import EpisodeResult
-from harness.journal.index import Score as IndexedScore
+from harness.journal.index import EpisodeResult, IndexedScore
 from harness.records import CloseReason, Status
 
 PASSED, FAILED, UNSCORED = "passed", "failed", "unscored"

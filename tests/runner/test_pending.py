@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from harness.choices import Dialect
-from harness.journal.index import EpisodeResult, Score, result_of
+from harness.journal.index import EpisodeResult, IndexedScore, result_of
 from harness.records import CloseReason, Episode, Eval, Opened, Status, Task
 from harness.runner.pending import PendingPolicy, is_finished, pending_jobs, wants_retry
 from harness.settings.run import RunSettings
@@ -15,14 +15,14 @@ OPENED = Opened(attempt=1, trial=0, task=TASK, task_digest="t", config_digest="c
 POLICY = PendingPolicy(scoring=Dialect.corrected)
 
 
-def outcome(*, score: Score | None = None, failures: int = 0) -> EpisodeResult:
+def outcome(*, score: IndexedScore | None = None, failures: int = 0) -> EpisodeResult:
     begun = result_of(Episode(opened=OPENED))
     assert begun is not None
     closed = None if score is None else CloseReason.STOPPED
     return replace(begun, closed=closed, failures=failures, scores={} if score is None else {"corrected": score})
 
 
-PASSED = Score(status=Status.OK, value=1.0, evaluator_version="1", why="")
+PASSED = IndexedScore(status=Status.OK, value=1.0, evaluator_version="1", why="")
 FAILED = replace(PASSED, value=0.0)
 UNJUDGED = replace(PASSED, status=Status.ERROR, value=None)
 
