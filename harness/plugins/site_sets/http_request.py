@@ -17,7 +17,14 @@ class NoAnswer(Exception):
     """No server answered in time."""
 
 
-def ask(url: str, *, method: str = "GET", headers: Mapping[str, str] = _NOTHING, timeout_s: float) -> tuple[int, str]:
+def ask(
+    url: str,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] = _NOTHING,
+    body: str | None = None,
+    timeout_s: float,
+) -> tuple[int, str]:
     """Status and body, at most 10 MB of it.
 
     Raises:
@@ -30,7 +37,7 @@ def ask(url: str, *, method: str = "GET", headers: Mapping[str, str] = _NOTHING,
     path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
     try:
         with closing(kind(at, parts.port, timeout=timeout_s)) as connection:
-            connection.request(method, path, headers={"Host": parts.netloc, **headers})
+            connection.request(method, path, body, headers={"Host": parts.netloc, **headers})
             answer = connection.getresponse()
             return answer.status, answer.read(_MOST_BYTES).decode("utf-8", "replace")
     except TimeoutError as error:

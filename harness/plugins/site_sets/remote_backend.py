@@ -2,14 +2,18 @@
 
 `gasse` is the reset server of webarena-setup: `GET /status` ("Ready for duty!", "Reset ongoing", 500 with a message),
 `GET /reset` (418 while one is going on); it resets all sites of an instance together. `webharbor` resets one site with
-`POST /reset/SITE` and answers once it is done. That a control plane says it is clean proves nothing: where `state_urls`
-are given, the digest of their answers is compared.
+`POST /reset/SITE` and answers once it is done; `GET /health` tells of each site whether it runs. `classifieds` is a
+page of VisualWebArena's site itself, which takes its token from a form and answers 200 whatever came of it. That a
+control plane says it is clean proves nothing: where `state_urls` are given, the digest of their answers is compared.
 """
 
 import hashlib
+import json
 import os
 import time
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
 from harness.errors import ConfigError
 from harness.plugins.site_sets.backend import Instance, NotVerified, Say, SiteFailed
@@ -19,6 +23,7 @@ from harness.plugins.site_sets.set_file import Control
 _READY, _ONGOING, _TEAPOT = "ready for duty", "reset ongoing", 418
 _BUSY = frozenset({409, 418, 423, 425, 429, 502, 503, 504})
 _POLL_S, _LONGEST_POLL_S = 0.1, 5.0
+_FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 class RemoteBackend:
@@ -58,7 +63,10 @@ def reset_remote(one: Instance, control: Control, say: Say) -> None:
         SiteFailed: It failed, or was not done in time.
     """
     until, pause_s, said = time.monotonic() + control.timeout_s, _POLL_S, ""
-    paths = [f"/reset/{site}" for site in one.service.sites] if control.kind == "webharbor" else ["/reset"]
+    paths = {
+        "webharbor": [f"/reset/{site}" for site in one.service.sites],
+        "classifieds": ["/index.php?page=reset"],
+    }.get(control.kind, ["/reset"])
     for path in paths:
         while True:
             why = _try_reset(one, control, path, timeout_s=max(1.0, until - time.monotonic()))
@@ -77,25 +85,42 @@ def reset_remote(one: Instance, control: Control, say: Say) -> None:
 
 def _try_reset(one: Instance, control: Control, path: str, *, timeout_s: float) -> str:
     """Why it has to be asked again; "" = it was accepted."""
-    headers = _token(one, control)
-    method = "GET" if control.kind == "gasse" else "POST"
+    token = _token(one, control)
+    fields = {"token": token} if control.kind == "classifieds" else None
     try:
-        status, text = ask(control.url + path, method=method, headers=headers, timeout_s=timeout_s)
+        status, text = ask(
+            control.url + path,
+            method="GET" if control.kind == "gasse" else "POST",
+            headers=_bearer(token) if fields is None else _FORM,
+            body=None if fields is None else urlencode(fields),
+            timeout_s=timeout_s,
+        )
     except NoAnswer as error:
         return f"its control plane does not answer ({error})"
-    if status < 300:
-        return ""
-    if status in _BUSY:
-        return f"its control plane is busy (status {status})"
     where = f"services.{one.service.name}.control"
-    if status in (401, 403):
-        variable = control.token_variable or "token_variable"
-        raise ConfigError(f"{where}: it refuses the token (status {status}); correct {variable} in the environment")
-    if status < 500:
+    if status in (401, 403) or (control.kind == "classifieds" and "invalid token" in text.lower()):
+        raise ConfigError(f"{where}: it refuses the token (status {status}); {_token_advice(control, token)}")
+    if 300 <= status < 500 and status not in _BUSY:
         raise ConfigError(
             f"{where}: {control.url}{path} answers {status}; correct its url, kind or the name of the site"
         )
-    raise SiteFailed(f"{one.name}: its control plane failed (status {status}: {_short(text)}); look at its log")
+    if failed := _failed(control, text):
+        raise SiteFailed(f"{one.name}: its reset failed (status {status}: {failed}); look at its log")
+    if status in _BUSY:
+        return f"its control plane is busy (status {status})"
+    if status >= 500:
+        raise SiteFailed(f"{one.name}: its control plane failed (status {status}: {_short(text)}); look at its log")
+    return ""
+
+
+def _failed(control: Control, text: str) -> str:
+    """What an answer says of a reset that failed, where the status does not; "" = nothing."""
+    if control.kind == "webharbor":
+        return _short(str(_mapping(text).get("error") or ""))
+    if control.kind == "classifieds" and "executed successfully" not in text:
+        # Of what stands before it, a command with the password of the database, nothing is repeated.
+        return _short(text[text.find("Error") :]) if "Error" in text else "it does not say that it was done"
+    return ""
 
 
 def _wait_until_ready(one: Instance, control: Control, until: float, say: Say) -> None:
@@ -119,15 +144,28 @@ def _wait_until_ready(one: Instance, control: Control, until: float, say: Say) -
         pause_s = min(_LONGEST_POLL_S, pause_s * 1.5)
 
 
-def control_state(control: Control) -> str:
-    """What the control plane says now: "" = ready."""
-    path = "/status" if control.kind == "gasse" else "/health"
+def control_state(one: Instance, control: Control) -> str:
+    """What the control plane says now: "" = ready, or that it has no way to ask."""
+    if control.kind == "classifieds":
+        return ""
+    path, token = (
+        ("/status" if control.kind == "gasse" else "/health"),
+        os.environ.get(control.token_variable or "", ""),
+    )
     try:
-        status, text = ask(control.url + path, timeout_s=10.0)
+        status, text = ask(control.url + path, headers=_bearer(token), timeout_s=10.0)
     except NoAnswer as error:
         return f"its control plane does not answer ({error})"
-    is_ready = _READY in text.lower() if control.kind == "gasse" else True
-    return "" if status == 200 and is_ready else (_short(text) or f"its control plane answers {status}")
+    if status in (401, 403):
+        return f"its control plane refuses the token (status {status}); {_token_advice(control, token)}"
+    if control.kind == "gasse":
+        is_ready = status == 200 and _READY in text.lower()
+        return "" if is_ready else (_short(text) or f"its control plane answers {status}")
+    sites = _mapping(text).get("sites")
+    known = [sites[site] for site in one.service.sites if isinstance(sites, dict) and isinstance(sites.get(site), dict)]
+    if not known:
+        return "" if status == 200 else f"its control plane answers {status}"
+    return "" if all(site.get("alive") and site.get("ready", True) for site in known) else "its site does not run"
 
 
 def remote_digest(one: Instance, control: Control) -> str:
@@ -150,16 +188,34 @@ def remote_digest(one: Instance, control: Control) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
-def _token(one: Instance, control: Control) -> dict[str, str]:
-    if control.token_variable is None:
-        return {}
-    token = os.environ.get(control.token_variable, "")
-    if not token or not token.isprintable():
+def _token(one: Instance, control: Control) -> str:
+    """The token that our environment has; "" = none, which a control plane may accept."""
+    token = os.environ.get(control.token_variable, "") if control.token_variable else ""
+    if not token.isprintable():
         raise ConfigError(
-            f"services.{one.service.name}.control: {control.token_variable} is not set in the environment; put the"
-            " token of the control plane there"
+            f"services.{one.service.name}.control: {control.token_variable} holds characters that no token has; correct"
+            " it in the environment"
         )
-    return {"Authorization": f"Bearer {token}"}
+    return token
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _token_advice(control: Control, token: str) -> str:
+    if control.token_variable is None:
+        return "name the environment variable that holds it in control.token_variable"
+    name = control.token_variable
+    return f"correct {name} in the environment" if token else f"{name} is not set in the environment"
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _short(text: str) -> str:

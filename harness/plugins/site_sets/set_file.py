@@ -16,7 +16,7 @@ from harness.errors import ConfigError
 SHIPPED = Path(__file__).with_name("sets")
 ENGINES = ("podman", "docker")
 BACKENDS = ("process", *ENGINES, "remote")
-CONTROLS = ("gasse", "webharbor")
+CONTROLS = ("gasse", "webharbor", "classifieds")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

@@ -181,7 +181,7 @@ def _row(of: Lifecycle, one: Instance) -> Row:
         state, why = "down", f"{known.phase} did not finish; `up` or `reset` repairs it"
     elif why := of.unhealthy(one):
         state = "down"
-    elif one.service.control is not None and (why := control_state(one.service.control)):
+    elif one.service.control is not None and (why := control_state(one, one.service.control)):
         state = "resetting"
     elif known.mark != stamp:
         state, why = "dirty", "files were written since it was reset"
@@ -237,9 +237,10 @@ def _needs(of: Lifecycle, one: Instance) -> Iterator[tuple[bool, str]]:
         yield not why, f"{name}: {service.url} {why or 'answers'}"
     variables = list(service.pass_environment)
     if service.control is not None:
-        why = control_state(service.control)
+        why = control_state(one, service.control)
         yield not why, f"{name}: control plane {service.control.url}: {why or 'ready'}"
-        variables += [service.control.token_variable] if service.control.token_variable else []
+        if service.control.token_variable and service.control.kind != "webharbor":  # whose state says if it needs one
+            variables.append(service.control.token_variable)
     for variable in variables:
         is_set = bool(os.environ.get(variable))
         yield is_set, f"{name}: {variable} is {'set' if is_set else 'not set'} in the environment"

@@ -1,20 +1,23 @@
-"""Control planes of sites that run elsewhere: stubs that behave as the two known ones, and one that lies."""
+"""Control planes of sites that run elsewhere: stubs that behave as the known ones, and one that lies."""
 
 import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
+from harness.plugins.site_sets.set_file import find_set, read_set
 from tests.plugins.site_sets.small_site import SmallSite
 
 pytestmark = pytest.mark.integration
 
 
 class Plane:
-    """A site with its control plane on one port, as webarena-setup (`/reset`) and WebHarbor (`/reset/SITE`) have them."""
+    """A site with its control plane on one port, as webarena-setup (`/reset`), WebHarbor (`/reset/SITE`) and VisualWebArena's
+    classifieds (`/index.php?page=reset`) have them."""
 
     def __init__(self) -> None:
         self.orders = 0
@@ -25,6 +28,8 @@ class Plane:
         self.failed = ""
         self.token = ""
         self.lies = False
+        self.dead: list[str] = []
+        """Sites that `/health` says do not run."""
         self.resets: list[str] = []
         plane = self
 
@@ -33,7 +38,8 @@ class Plane:
                 self._answer(*plane.answer("GET", self.path, self.headers.get("authorization", "")))
 
             def do_POST(self) -> None:
-                self._answer(*plane.answer("POST", self.path, self.headers.get("authorization", "")))
+                body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
+                self._answer(*plane.answer("POST", self.path, self.headers.get("authorization", ""), body))
 
             def _answer(self, status: int, text: str) -> None:
                 self.send_response(status)
@@ -47,29 +53,50 @@ class Plane:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
-    def answer(self, method: str, path: str, given: str) -> tuple[int, str]:  # noqa: PLR0911 (what it answers)
+    def answer(self, method: str, path: str, given: str, body: str = "") -> tuple[int, str]:
         match (method, path.split("/")[1:]):
             case ("GET", ["status"]):
-                if self.failed:
-                    return 500, self.failed
                 self.ongoing = max(0, self.ongoing - 1)
-                return 200, "Reset ongoing" if self.ongoing else "Ready for duty!"
+                said = self.failed or ("Reset ongoing" if self.ongoing else "Ready for duty!")
+                return 500 if self.failed else 200, said
             case ("GET", ["health"]):
-                return 200, "{}"
-            case ("GET" | "POST", ["reset", *_]):
-                if self.token and given != f"Bearer {self.token}":
-                    return 401, "no"
-                if self.busy:
-                    self.busy -= 1
-                    return 418, "busy"
-                if "nowhere" in path:
-                    return 404, "no such site"
-                self.resets.append(f"{method} {path}")
-                self.orders = self.orders if self.lies else 0
-                return 200, "Reset initiated"
-            case ("GET", ["orders"]):
-                return 200, str(self.orders)
-        return 200, "hello"
+                return self._health(given)
+            case ("POST", ["index.php?page=reset"]):
+                return 200, self._classifieds(body)
+            case ("GET" | "POST", ["reset", *sites]):
+                return self._reset(method, path, given, sites)
+        return 200, str(self.orders) if path == "/orders" else "hello"
+
+    def _health(self, given: str) -> tuple[int, str]:
+        if self.token and given != f"Bearer {self.token}":
+            return 401, "no"
+        sites = {site: {"alive": site not in self.dead, "port": 40000} for site in ("shop", "forum")}
+        return 503 if self.dead else 200, json.dumps({"ok": not self.dead, "sites": sites})
+
+    def _reset(self, method: str, path: str, given: str, sites: list[str]) -> tuple[int, str]:
+        if self.token and given != f"Bearer {self.token}":
+            return 401, "no"
+        if self.busy:
+            self.busy -= 1
+            return 418, "busy"
+        if sites == ["nowhere"]:
+            return 404, json.dumps({"error": "unknown site: nowhere"})
+        if sites and self.failed:
+            return 503, json.dumps({"site": sites[0], "ready": False, "error": self.failed})
+        self.resets.append(f"{method} {path}")
+        self.orders = self.orders if self.lies else 0
+        return 200, "Reset initiated"
+
+    def _classifieds(self, body: str) -> str:
+        """What its page answers, always with status 200."""
+        if body != urlencode({"token": self.token}):
+            return "Error: Invalid token"
+        said = "Command: mysql -h db -u root --password='hunter2' osclass < restore.sql"
+        if self.failed:
+            return f"{said}Error occurred: {self.failed}\n"
+        self.resets.append("POST /index.php?page=reset")
+        self.orders = 0
+        return f"{said}SQL file executed successfully.\n"
 
 
 @pytest.fixture
@@ -158,3 +185,72 @@ def test_a_control_plane_that_resets_all_sites_is_served_as_such(small: SmallSit
     served = json.loads((small.state / "sites.json").read_text())
     assert served["reset"]["scope"] == "all" and "{url}" not in served["reset"]["command"]
     assert "reset_command" not in served["shop"] and "reset_command" not in served["forum"]
+
+
+def test_a_failed_reset_of_one_site_is_said_and_not_taken_for_a_busy_one(small: SmallSite, plane: Plane) -> None:
+    small.write(remote(plane, "webharbor"))
+    small.done("up")
+    plane.failed = "RuntimeError: reset failed; prior state restart ready=True"
+    typed = small.type("reset")
+    assert typed.code == 2 and f"its reset failed (status 503: {plane.failed})" in typed.err
+    services = remote(plane, "webharbor")
+    services["shop"]["sites"] = ["nowhere"]
+    small.write(services)
+    typed = small.type("reset")
+    assert typed.code == 2 and "correct its url, kind or the name of the site" in typed.err
+
+
+def test_of_many_sites_of_a_control_plane_only_the_dead_one_is_down(small: SmallSite, plane: Plane) -> None:
+    services = remote(plane, "webharbor", token_variable="PLANE_TOKEN")
+    services["forum"] = {**services["shop"], "sites": ["forum"]}
+    small.write(services)
+    plane.token = "sesame-17"
+    small.done("up")
+    (row, _) = small.rows()
+    assert "refuses the token (status 401); PLANE_TOKEN is not set in the environment" in row["why"]
+    plane.token, plane.dead = "", ["forum"]
+    rows = {row["instance"]: (row["state"], row["why"]) for row in small.rows()}
+    assert rows == {"shop@0": ("healthy", ""), "forum@0": ("resetting", "its site does not run")}
+    served = json.loads((small.state / "sites.json").read_text())
+    assert served["shop"]["reset_command"] and served["forum"]["reset_command"], "each is reset by itself"
+
+
+def test_classifieds_say_what_came_of_a_reset_in_their_page(small: SmallSite, plane: Plane) -> None:
+    plane.token = "sesame&17"
+    small.write(remote(plane, "classifieds", token_variable="PLANE_TOKEN"))
+    small.done("up")
+    assert small.states() == {"shop@0": "healthy"}
+    plane.orders = 3
+    typed = small.type("reset")
+    assert typed.code == 2 and "refuses the token (status 200); PLANE_TOKEN is not set in the environment" in typed.err
+    typed = small.type("reset", env={"PLANE_TOKEN": "wrong"})
+    assert typed.code == 2 and "correct PLANE_TOKEN" in typed.err and plane.orders == 3
+    typed = small.type("reset", env={"PLANE_TOKEN": plane.token})
+    assert (typed.code, plane.orders, plane.resets) == (0, 0, ["POST /index.php?page=reset"]), typed
+    plane.failed = "ERROR 1045: access denied"
+    typed = small.type("reset", env={"PLANE_TOKEN": plane.token})
+    assert typed.code == 2 and "its reset failed (status 200: Error occurred: ERROR 1045: access denied)" in typed.err
+    assert "hunter2" not in typed.err, "its answers hold the password of its database"
+
+
+def test_a_page_that_answers_something_else_is_no_reset_of_classifieds(small: SmallSite, plane: Plane) -> None:
+    services = remote(plane, "classifieds")
+    services["shop"]["control"]["url"] = f"{plane.url}/elsewhere"
+    small.write(services)
+    small.done("up")
+    typed = small.type("reset")
+    assert typed.code == 2 and "it does not say that it was done" in typed.err
+
+
+def test_the_shipped_sets_of_remote_sites_reset_each_site_by_itself() -> None:
+    harbor = read_set(find_set("webharbor"))
+    assert len(harbor.services) == len(harbor.groups()) == 24
+    assert {one.url for one in harbor.services.values()} == {f"http://localhost:{40_000 + at}" for at in range(24)}
+    assert all([*one.sites] == [name] for name, one in harbor.services.items())
+    visual = read_set(find_set("visualwebarena"))
+    assert {name: (one.port, one.url) for name, one in visual.services.items()} == {
+        "shopping": (7770, ""),
+        "reddit": (9999, ""),
+        "classifieds": (None, "http://127.0.0.1:9980"),
+    }
+    assert sum("indexer:set-mode schedule" in command for command in visual.services["shopping"].patch) == 1

@@ -59,7 +59,7 @@ def a_set(**app: Any) -> dict[str, Any]:
                     "app": {"backend": "remote", "url": "http://h", "sites": ["a"], "control": {"url": "http://h"}}
                 }
             },
-            "control.kind='' is unknown; choose one of gasse, webharbor",
+            "control.kind='' is unknown; choose one of gasse, webharbor, classifieds",
         ),
         ({"services": {"a": APP, "b": APP}}, "site shop is served by a and by b"),
     ],
