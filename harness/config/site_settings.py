@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from harness.actions.truncate import cut
 from harness.browser import visit_policy
 from harness.browser.visit_policy import NoVisits, VisitPolicy
-from harness.choices import ResetScope, ResetWhen, SiteLocking, ValueRange
+from harness.choices import LONGEST_S, ResetScope, ResetWhen, SiteLocking, ValueRange
 from harness.config.override_keys import misspelt
 from harness.errors import ConfigError
 from harness.settings.fields import Tree, setting
@@ -44,6 +44,8 @@ class SitesSettings:
     locks: SiteLocking = SiteLocking.auto
     """Whether tasks lock the sites that they may change."""
     reset: ResetSettings = field(default_factory=ResetSettings)
+    max_outage_s: float = setting(900.0, measured=False, bounds=ValueRange(0, LONGEST_S))
+    """The tasks of a site that is down for all lanes are paused this long at most; 0 = they are not."""
     version: str | None = None
     """Version of the sites that declare none of their own."""
     visits: VisitPolicy = field(default_factory=NoVisits, metadata={"derived": True})
@@ -136,6 +138,7 @@ def read_sites(tree: Tree) -> SitesSettings:
         port=port,
         locks=_word(tree, "sites", "locks", SiteLocking.auto),
         reset=reset,
+        max_outage_s=_seconds(tree, "sites", "max_outage_s", SitesSettings().max_outage_s),
         visits=visit_policy.chosen(tree),
         version=_optional(tree, "sites", "version"),
         by_name=by_name,
@@ -231,13 +234,10 @@ def _reset(tree: object) -> ResetSettings:
         )
     known: Mapping[str, Any] = tree or {}
     _check_keys("sites.reset", known, keys, "a reset")
-    timeout_s = known.get("timeout_s", ResetSettings().timeout_s)
-    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or timeout_s <= 0:
-        raise ConfigError(f"sites.reset.timeout_s={timeout_s!r} is not a time; give seconds")
     return ResetSettings(
         command=_hook(known, "sites.reset", "command"),
         url=_hook(known, "sites.reset", "url"),
-        timeout_s=float(timeout_s),
+        timeout_s=_seconds(known, "sites.reset", "timeout_s", ResetSettings().timeout_s, is_zero_one=False),
         when=_word(known, "sites.reset", "when", ResetWhen.DIRTY),
         scope=_word(known, "sites.reset", "scope", ResetScope.GIVEN),
     )
@@ -266,6 +266,14 @@ def _flag(tree: Mapping[str, Any], place: str, key: str) -> bool:
     if value is not None and not isinstance(value, bool):
         raise ConfigError(f"{place}.{key}={cut(str(value), 80)} cannot be used; it is true or false")
     return bool(value)
+
+
+def _seconds(tree: Mapping[str, Any], place: str, key: str, default: float, *, is_zero_one: bool = True) -> float:
+    value = tree.get(key, default)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= LONGEST_S or (value == 0 and not is_zero_one):
+        raise ConfigError(f"{place}.{key}={cut(repr(value), 80)} is not a time; give seconds, {LONGEST_S} at most")
+    return float(value)
 
 
 def _word(tree: Mapping[str, Any], place: str, key: str, default: _Word) -> _Word:

@@ -6,8 +6,10 @@ decide for both kinds what is reset and when.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from harness.browser.network.addresses import SiteFinder
+from harness.browser.network.http import is_up
 from harness.browser.network.site_health import WaitPolicy
 from harness.choices import SiteLocking
 from harness.config import Config
@@ -15,6 +17,7 @@ from harness.config.deployment import lane_base
 from harness.config.site_settings import SitesSettings
 from harness.errors import ConfigError
 from harness.evaluation.builder import pending_policy
+from harness.evaluation.preflight import is_seen_from_here
 from harness.evaluation.reset_hooks import EmbeddedResetHooks, ResetHooks, build_reset_hooks
 from harness.evaluation.retry_request import standing
 from harness.journal.index import EpisodeResult, result_of
@@ -27,6 +30,10 @@ from harness.runner.pending import pending_jobs
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
 from harness.runner.site_locks import LockableSites, LockPlanner
+from harness.runner.site_outages import SiteOutages
+
+_ANSWERS_S = 10.0
+"""How long a site that an episode found gone may take to answer before it counts as down."""
 
 
 def build_scheduler(  # noqa: PLR0913 (what the order of jobs follows from)
@@ -68,8 +75,20 @@ def build_scheduler(  # noqa: PLR0913 (what the order of jobs follows from)
         upkeep = _upkeep(
             build_reset_hooks(config.sites, patience, run.redactor.said), shared, log=log, stopping=stopping
         )
+    outages = None
+    if shared.of_lane is None and config.sites.max_outage_s and is_seen_from_here(config.executor):
+        outages = SiteOutages(
+            lambda url: stopping.wait_for(is_up(url, timeout_s=_ANSWERS_S)),
+            replace(patience, limit_s=config.sites.max_outage_s),
+        )
     scheduler = Scheduler(
-        jobs, sharing, upkeep, keeps_sites=config.resume.keeps_sites, is_open=is_open, stopping=stopping
+        jobs,
+        sharing,
+        upkeep,
+        outages=outages,
+        keeps_sites=config.resume.keeps_sites,
+        is_open=is_open,
+        stopping=stopping,
     )
     return scheduler, embedded
 

@@ -120,6 +120,7 @@ def _invocation(context: RunContext, schedule: Scheduler, *, requests: int, star
         model_waited_s=round(flow.waited_s, 3),
         browser_starts=starts,
         episodes_run=schedule.played,
+        site_pauses={site: round(seconds, 3) for site, seconds in schedule.site_pauses.items()},
     )
 
 

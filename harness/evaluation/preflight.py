@@ -22,7 +22,7 @@ async def check_before(
         ConfigError: Sites that they need cannot be reached, or there is no browser.
     """
     found = await _sites(config, tasks_on_sites(jobs, outcomes))
-    is_local = _is_seen_from_here(config.executor)
+    is_local = is_seen_from_here(config.executor)
     for sentence in (*found.doubtful, *(() if is_local else found.refused)):
         say(sentence)
     if is_local:
@@ -74,7 +74,7 @@ async def _sites(config: Config, tasks: Sequence[Task]) -> SiteFindings:
     return await look_at_sites(config.sites, tasks)
 
 
-def _is_seen_from_here(executor: ExecutorSettings) -> bool:
+def is_seen_from_here(executor: ExecutorSettings) -> bool:
     """Whether this machine reaches what the workers reach; those of a cluster may be in another network."""
     return executor._target_ is None and not (executor.kind == "ray" and executor.address)
 

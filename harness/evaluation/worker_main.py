@@ -74,8 +74,8 @@ class Wire:
         say(encode_message(TakeJob(lane=lane)))
         return await answer
 
-    async def settle(self, lane: int, job: Job, *, over: bool) -> None:
-        say(encode_message(SettleJob(lane=lane, over=over, alone=job.alone)))
+    async def settle(self, lane: int, job: Job, *, over: bool, site_down: bool = False) -> None:
+        say(encode_message(SettleJob(lane=lane, over=over, alone=job.alone, site_down=site_down)))
 
     def tell(self, event: ProgressEvent) -> None:
         say(encode_message(Progressed(event=event)))

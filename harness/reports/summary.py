@@ -23,6 +23,8 @@ class Invocation:
     """For turns to ask, all lanes together."""
     browser_starts: int = 0
     episodes_run: int = 0
+    site_pauses: Mapping[str, float] = field(default_factory=dict)
+    """Site that was down for all lanes to the seconds for which its tasks were paused."""
     wall_s: float = 0.0
 
 

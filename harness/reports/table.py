@@ -65,6 +65,9 @@ def print_summary(
         f"{_limited(now)}, {amount(now.browser_starts, 'browser start')}, {now.wall_s:.1f} s;"
         f" total: {found.all.working_s:.1f} s of work; {folder}",
     )
+    if now.site_pauses:
+        paused = ", ".join(f"{one_line(site)} for {seconds:.0f} s" for site, seconds in now.site_pauses.items())
+        _say(console, f"tasks were paused while their site was down: {paused}")
     for advice in _advice(found.all.unscored, left, folder):
         _say(console, advice)
 

@@ -22,6 +22,7 @@ from harness.errors import InfraError
 from harness.runner.dirty_sites import DirtySites, SiteInstance
 from harness.runner.site_lock_table import SiteLockTable
 from harness.runner.site_locks import LockPlanner, LockRequest
+from harness.runner.site_outages import SiteOutages
 from harness.runner.site_state import SiteState
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class Scheduler:
         sharing: LockPlanner | None = None,
         upkeep: DirtySites | None = None,
         *,
+        outages: SiteOutages | None = None,
         keeps_sites: bool = False,
         is_open: bool = False,
         stopping: Callable[[], bool] = lambda: False,
@@ -58,6 +60,7 @@ class Scheduler:
             jobs: The pending jobs.
             sharing: The locks that jobs need on shared sites; None = no site is shared.
             upkeep: Puts instances back to their seed, which needs `async with`; None = nothing does.
+            outages: Holds instances back that are down for everybody; None = jobs are given them all the same.
             keeps_sites: Whether attempts go on upon what they left on their sites (`resume=checkpoint`), not after a
                 reset.
             is_open: Whether lanes without a job wait for those that `add` brings, until the run is stopping.
@@ -66,6 +69,7 @@ class Scheduler:
         self._pending = deque(jobs)
         self._sharing = sharing
         self._upkeep = upkeep
+        self._outages = outages
         self._state: SiteState | None = None
         if sharing is not None and upkeep is not None:
             self._state = SiteState(sharing, upkeep, keeps_sites=keeps_sites)
@@ -156,8 +160,15 @@ class Scheduler:
         finally:
             self._waiting.pop(lane, None)
 
-    async def settle(self, lane: int, job: Job, *, over: bool) -> None:
+    @property
+    def site_pauses(self) -> Mapping[str, float]:
+        """Site to the seconds for which jobs were not given one of its instances, as it was down."""
+        return {} if self._outages is None else dict(self._outages.pauses)
+
+    async def settle(self, lane: int, job: Job, *, over: bool, site_down: bool = False) -> None:
         stay = self._leave(lane)
+        if stay is not None:
+            self._look_after(stay, over=over, site_down=site_down)
         if not over:
             self.played -= 1
             self._pending.append(unplaced(job))
@@ -176,6 +187,23 @@ class Scheduler:
         if (waiting := self._waiting.pop(lane, None)) is not None:
             waiting.cancel()
         return self._stays.pop(lane, None)
+
+    def _look_after(self, stay: _Stay, *, over: bool, site_down: bool) -> None:
+        """Hold the instances of a job that found a site gone back until they have been asked."""
+        if self._outages is None or self._sharing is None or self._sharing.sites.of_lane is not None:
+            return
+        if over and not site_down:
+            self._outages.answered(stay.at.values())
+        for instance in map(SiteInstance._make, stay.at.items() if site_down else ()):
+            if self._outages.suspect(instance):
+                self._resets.create_task(self._follow(instance, self._outages))
+
+    async def _follow(self, instance: SiteInstance, outages: SiteOutages) -> None:
+        await outages.follow(instance, lambda: self.goes_on and not self._stopping())
+        self._hand_out()
+
+    def _is_down(self, urls: Iterable[str]) -> bool:
+        return self._outages is not None and self._outages.holds(urls)
 
     def _give_back(self, lane: int, stay: _Stay | None) -> None:
         if stay is not None and self._sharing is not None:
@@ -207,7 +235,7 @@ class Scheduler:
                 self._locks.hold(lane, self._wanted(stay))
                 waiting.set_result(stay.job)
             else:
-                assert self._stays or self._resetting, "a job waits although its sites are free"
+                assert self._stays or self._resetting or self._outages, "a job waits although its sites are free"
                 if self._sharing is None or self._sharing.sites.of_lane is None:
                     break  # no other lane can be given anything either
         self._prepare()
@@ -238,6 +266,8 @@ class Scheduler:
         if self._sharing.sites.of_lane is not None:
             return "its sites are being reset"
         there = self._sharing.need(self._pending[0]).exclusive
+        if down := [site for site in there if self._is_down(self._sharing.sites.instances.get(site, ()))]:
+            return f"{', '.join(down)} {'is' if len(down) == 1 else 'are'} down"
         on = {
             stay.job.task.task_id: [site for site in there if site in stay.at]
             for stay in self._stays.values()
@@ -275,7 +305,8 @@ class Scheduler:
                 return _Stay(self._given(job, at), at)
             passed[need.key] = need
             if not kept and self._overtaken[need.key] >= MAX_SKIPS:
-                kept = _by_url(need, self._aim(need, lane, self._sharing))
+                aimed = self._aim(need, lane, self._sharing)
+                kept = {} if self._is_down(aimed.values()) else _by_url(need, aimed)
         return None
 
     def _given(self, job: Job, at: Mapping[str, str]) -> Job:
@@ -301,16 +332,16 @@ class Scheduler:
                 aimed[site] = min(free, key=partial(self._rank, site))
         return aimed
 
-    def _rank(self, site: str, url: str) -> tuple[int, bool, int]:
-        """The least is the best instance: free, then clean, so that nobody waits for a reset, then rarely used."""
+    def _rank(self, site: str, url: str) -> tuple[bool, int, bool, int]:
+        """The least is the best instance: up, free, then clean, so that nobody waits for a reset, then rarely used."""
         dirty = self._upkeep is not None and not self._upkeep.is_clean(SiteInstance(site, url))
-        return self._locks.load(url), dirty, self._used[url]
+        return self._is_down((url,)), self._locks.load(url), dirty, self._used[url]
 
     def _place(self, job: Job, lane: int, sharing: LockPlanner, kept: Mapping[str, bool]) -> dict[str, str] | None:
         """Where a lane can run a job now; None while its sites are locked or being reset."""
         need = sharing.need(job)
         at = self._aim(need, lane, sharing, kept)
-        if len(at) < len(need.exclusive):
+        if len(at) < len(need.exclusive) or self._is_down(at.values()):
             return None
         unclean = () if self._state is None else self._state.unclean(job, at)
         wanted = _by_url(need, at)

@@ -11,7 +11,7 @@ from harness.episode.background import SerialWriter, cancellation_as_error
 from harness.episode.episode import EpisodeRunner
 from harness.episode.job import Job
 from harness.episode.recorder import EpisodeDeps, JournalWriter
-from harness.errors import BrowserLost, EpisodeLeft, InfraError
+from harness.errors import BrowserLost, EpisodeLeft, InfraError, SiteUnavailable
 from harness.journal.index import EpisodeResult, result_of
 from harness.protocols import EnvironmentFactory, Phase, ProgressEvent
 from harness.records import Task
@@ -27,8 +27,8 @@ class JobSource(Protocol):
         """The next job for a lane, or None when nothing is waiting."""
         ...
 
-    async def settle(self, lane: int, job: Job, *, over: bool) -> None:
-        """Say that a lane has left a job; one that has not ended is pending again."""
+    async def settle(self, lane: int, job: Job, *, over: bool, site_down: bool = False) -> None:
+        """Say that a lane has left a job; one that has not ended is pending again. `site_down`: a site was gone."""
         ...
 
 
@@ -40,6 +40,8 @@ class _Left:
     """False = it is still pending, and is to be played again in this start."""
     alone: bool
     """It is to be played in a separate browser."""
+    site_down: bool = False
+    """A site of its was gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,10 @@ class Worker:
                 break
             left = await self._run(job, lane, deps)
             await jobs.settle(
-                lane, replace(job, reopen=False, alone=left.alone or job.alone), over=left.over or deps.stopping()
+                lane,
+                replace(job, reopen=False, alone=left.alone or job.alone),
+                over=left.over or deps.stopping(),
+                site_down=left.site_down,
             )
         deps.progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.idle))
 
@@ -78,7 +83,7 @@ class Worker:
         """Run one job as far as possible."""
         async with self._opened(job, deps.write) as journal:
             runner = EpisodeRunner(deps, job, journal, lane=lane)
-            note, alone = "", False
+            note, alone, site_down = "", False, False
             try:
                 if journal.episode.closed is None or job.reopen:
                     await runner.play(self.pool.open(job.task, lane, job.instances, alone=job.alone))
@@ -89,12 +94,13 @@ class Worker:
                 return _Left(over=True, alone=False)
             except InfraError as error:
                 note, alone = str(error), isinstance(error, BrowserLost)
+                site_down = isinstance(error, SiteUnavailable)
             became = result_of(journal.episode)
             over = became is not None and is_finished(became, self.policy)
             if became is not None and (over or note):
                 deps.progress.tell(self._event(lane, became, over=over, note=note))
         logger.info("task %s trial %d: %s", job.task.task_id, job.trial, "over" if over else f"still pending: {note}")
-        return _Left(over=over, alone=alone)
+        return _Left(over=over, alone=alone, site_down=site_down)
 
     @asynccontextmanager
     async def _opened(self, job: Job, write: SerialWriter) -> AsyncIterator[JournalWriter]:

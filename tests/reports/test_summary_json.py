@@ -106,6 +106,7 @@ SCHEMA = {
         "model_waited_s": "number",
         "browser_starts": "number",
         "episodes_run": "number",
+        "site_pauses": {},
         "wall_s": "number",
     },
 }

@@ -157,6 +157,7 @@ class Shards:
     def done(self) -> Invocation:
         """The sum of the invocations of this start's jobs, from their summaries."""
         requests = starts = episodes = 0
+        pauses: dict[str, float] = {}
         for shard, before in self._summaries.items():
             path = self._folder(shard) / "summary.json"
             if _written(path) == before:
@@ -164,7 +165,9 @@ class Shards:
             did = _invocation(path)
             requests, starts = requests + did.model_requests, starts + did.browser_starts
             episodes += did.episodes_run
-        return Invocation(model_requests=requests, browser_starts=starts, episodes_run=episodes)
+            for site, seconds in did.site_pauses.items():
+                pauses[site] = max(seconds, pauses.get(site, 0.0))  # jobs pause at the same time
+        return Invocation(model_requests=requests, browser_starts=starts, episodes_run=episodes, site_pauses=pauses)
 
     def _folder(self, shard: int) -> Path:
         return self._context.run.path / "shards" / f"{shard}-of-{self._count}"
@@ -213,6 +216,8 @@ def _invocation(path: Path) -> Invocation:
         JournalError: It is damaged.
     """
     try:
-        return build(Invocation, (SUMMARY.read(path.parent) or {}).get("invocation"))
+        told = (SUMMARY.read(path.parent) or {}).get("invocation")
+        older: dict[str, object] = {"site_pauses": {}}  # a summary of before they were counted
+        return build(Invocation, older | told if isinstance(told, dict) else told)
     except CodecError as exc:
         raise JournalError(f"{path} is damaged; delete it, then run again") from exc

@@ -129,6 +129,8 @@ class SettleJob:
     over: bool
     alone: bool
     """See `Job.alone`."""
+    site_down: bool = False
+    """A site of its was gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
