@@ -123,12 +123,12 @@ async def test_nothing_is_sent_between_what_is_read_for_the_score_and_its_end(we
         before = ticks
         came.clear()
         with suppress(TimeoutError):
-            async with asyncio.timeout(1.0):  # ten, if there were any
+            async with asyncio.timeout(1.0):  # twenty, if there were any
                 await came.wait()
         return html(f"<p id=state>{before}</p>")
 
     ticks, came = 0, asyncio.Event()
-    web.pages["/"] = html("<button onclick=\"setInterval(() => fetch('/tick', {method: 'POST'}), 100)\">Go</button>")
+    web.pages["/"] = html("<button onclick=\"setInterval(() => fetch('/tick', {method: 'POST'}), 50)\">Go</button>")
     web.pages |= {"/tick": tick, "/state": state}
     target = HtmlTarget(url="http://shop.localhost/state", locator="document.querySelector('#state').outerText")
     task = a_task(web, eval=Eval(eval_types=("program_html",), program_html=(target,)))
@@ -141,7 +141,30 @@ async def test_nothing_is_sent_between_what_is_read_for_the_score_and_its_end(we
         effects = [*visit.landed.effects, *env.take_effects()]
     (value,) = evidence.selections
     assert value.value == f"{ticks}" and ticks > 0
-    assert [effect.url.removeprefix("http://shop.localhost") for effect in effects].count("/tick") >= ticks
+    assert [effect.url.removeprefix("http://shop.localhost") for effect in effects].count("/tick") == ticks
+
+
+async def test_what_is_on_its_way_when_the_episode_ends_is_recorded(web: Web) -> None:
+    """It is answered before the tabs are cut off, which would fail it in the browser though the site has read it."""
+
+    async def save(_: Asked) -> Answer:
+        nonlocal saved
+        saved += 1
+        await asyncio.sleep(0.2)  # it is on its way, in the middle of what is read for the score
+        return html("")
+
+    saved = 0
+    web.pages["/"] = html("<button onclick=\"setInterval(() => fetch('/save', {method: 'POST'}), 50)\">Go</button>")
+    web.pages["/save"] = save
+    task = a_task(web)
+    async with web.pool() as pool, pool.open(task, 0) as env:
+        visit = Visit(env, (await env.restore(task, Episode())).view)
+        await visit.act(Click(target=visit.target("button", "Go")))
+        assert visit.landed is not None
+        await begun(env)
+        await env.gather(task)
+        effects = [*visit.landed.effects, *env.take_effects()]
+    assert [effect.url for effect in effects] == ["http://shop.localhost/save"] * saved and saved > 0
 
 
 async def _answer(orders: list[str]) -> Answer:

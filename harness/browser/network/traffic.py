@@ -23,7 +23,8 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 AWAITED = frozenset({"document", "script", "stylesheet", "image", "font"})
 """Kinds of request a settled page has none of; the page itself follows `fetch` and XHR."""
 SOFT = frozenset({"image", "font"})
-_CUT_OFF = "net::ERR_INTERNET_DISCONNECTED"
+_HELD_BACK = frozenset({"inspector", "net::ERR_INTERNET_DISCONNECTED"})
+"""How requests fail that `BrowserSession.cut_off_tabs` and `cut_off` keep in the browser."""
 _BROKEN = 500
 """Statuses from here on are the server's own failures."""
 SOFT_S = 1.5
@@ -201,7 +202,7 @@ class Traffic:
             self._tabs.changed.set()
 
     def _failed(self, request: Request) -> None:
-        if request.failure == _CUT_OFF:
+        if request.failure in _HELD_BACK:
             self._effects.pop(request, None)  # it never left the browser
         if request in self._unanswered and request.failure in NO_CONNECTION and self._guard.reaches(request.url):
             self._unanswered[request].refused = True

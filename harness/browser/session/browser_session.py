@@ -107,6 +107,7 @@ class BrowserSession:
         """What the agent last saw."""
         self._seen: Tab | None = None
         """The tab that was read for it."""
+        self._is_cut_off = False
 
     @classmethod
     async def open(
@@ -233,18 +234,27 @@ class BrowserSession:
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(_UNDONE_WITHIN_S):
-                await together(*(_without_network(tab) for tab in self.tabs.all))
+                await together(*(_if_open(tab.hold_back()) for tab in self.tabs.all))
         await self.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_UNDONE_WITHIN_S):
+                await together(*(_if_open(tab.cut_off()) for tab in self.tabs.all))
 
     async def cut_off(self) -> None:
         """Let nothing leave the browser any more; a page whose script never ends cannot be reached, and sends nothing
         either.
         """
+        await self.cut_off_tabs()
         with suppress(TimeoutError):
             async with asyncio.timeout(_UNDONE_WITHIN_S):
                 await self.context.set_offline(True)
+        self._is_cut_off = True
 
     async def close(self) -> None:
+        if self._is_cut_off:
+            with suppress(TimeoutError, Error):
+                async with asyncio.timeout(_UNDONE_WITHIN_S):
+                    await together(*(tab.empty() for tab in self.tabs.all))
         await self.context.close()
         self.clipboard.close()
 
@@ -370,9 +380,9 @@ class InitialState:
     """See `Tabs.sending`."""
 
 
-async def _without_network(tab: Tab) -> None:
+async def _if_open(asked: Awaitable[None]) -> None:
     try:
-        await tab.cut_off()
+        await asked
     except Error as exc:
         if not closed(exc) and not moved(exc):
             raise

@@ -20,6 +20,7 @@ from harness.browser.network.sending import SendingWatch
 from harness.browser.reading.document_client import WORLD
 from harness.browser.reading.frames import FrameDocument
 from harness.browser.tabs.storage import Feed, Storage
+from harness.codec import JsonObject
 
 if TYPE_CHECKING:
     from harness.browser.tabs.page_timers import PageTimer
@@ -196,14 +197,33 @@ class Tab:
             self._frozen = False
             await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": False})
 
+    async def hold_back(self) -> None:
+        """Let the page and its frames begin no request any more; what is on its way goes on, and all of it is known."""
+        await self._told("Network.setBlockedURLs", {"urls": ["*"]})
+        for frame in self.page.frames:
+            # Playwright's own session has a queue of its own: its answer comes behind the events of what left before.
+            await frame.title()
+
     async def cut_off(self) -> None:
-        """Let nothing leave the page, its frames and workers any more; what is on its way goes on."""
+        """Let nothing leave the page, its frames and workers any more. What is on its way fails here, though the site
+        may have read it: `hold_back` comes first.
+        """
+        await self._told("Network.emulateNetworkConditions", _OFFLINE)
+
+    async def empty(self) -> None:
+        """Leave the document. Chromium lifts what was emulated a moment before it ends the page, and a page that still
+        has its timers sends in that moment.
+        """
+        await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": True})  # nothing asks whether to leave
+        await self.page.goto("about:blank")
+
+    async def _told(self, method: str, params: JsonObject) -> None:
         await self.attach()
-        await self.cdp.send("Network.emulateNetworkConditions", _OFFLINE)
+        await self.cdp.send(method, params)
         for frame in self.page.frames[1:]:
             with suppress(Error):  # it is of the page's own process
                 session = await self.page.context.new_cdp_session(frame)
-                await session.send("Network.emulateNetworkConditions", _OFFLINE)
+                await session.send(method, params)
 
     def expect_move(self, url: str) -> None:
         """A navigation was asked for from outside the page, and its events are still to come."""
