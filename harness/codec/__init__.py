@@ -133,6 +133,7 @@ def encode(record: Record, *, text: Text | None = None) -> Encoded:
         text: Applied to every text of the record and every key of its mappings, never to field names, tags or enums.
     """
     form = form_of(type(record))
+    # A task has free values, whose tuples come back as lists.
     exact = text is None and not isinstance(record, Opened)
     try:
         body = orjson.dumps(form.encode(record, text))
@@ -179,6 +180,7 @@ def _revealed(tree: Any, text: Text) -> Any:
 
 def seal(body: bytes, previous: int) -> tuple[bytes, int]:
     """Close a body with its checksum and a line end; gives the line and the seed of the next one."""
+    # Seeded with the line before, so that removed, added and moved lines are found, not only damaged ones.
     crc = crc32(body, previous)
     return body + (_TRAILER % crc + b"\n"), crc
 

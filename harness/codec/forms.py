@@ -73,6 +73,7 @@ def _decode_str(value: Any) -> str:
 
 
 def _int(value: Any, _: Text | None = None) -> int:
+    # By type, as `isinstance` takes a boolean for an integer; so in the other decoders.
     if type(value) is not int:
         raise _wrong(value, "an integer")
     if value not in _INT64:
@@ -342,6 +343,7 @@ def _encode_further(value: Any, further: list[tuple[str, Any, Any]], text: Text 
     tree = {}
     for name, default, encode_field in further:
         item = getattr(value, name)
+        # By type as well: 0 equals False, and what is left out comes back as the default.
         if type(item) is not type(default) or item != default:
             try:
                 tree[name] = encode_field(item, text)

@@ -37,6 +37,7 @@ async def running(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
         yield
     finally:
         running.cancel()
+        # `wait` raises neither its error nor its cancellation: an error of the body must not be hidden by them.
         await asyncio.wait([running])
     if not running.cancelled() and (error := running.exception()) is not None:
         raise error

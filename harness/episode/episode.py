@@ -78,6 +78,8 @@ class EpisodeRunner:
         self._is_retried = not await self._ensure_opened()
         await self._recorder.count()
         try:
+            # In an attempt, as every failure is: the scheduler has no journal, so a lane records that sites cannot be
+            # had.
             if why := self._job.refused or self._job.withheld:
                 raise SiteUnavailable(why)
             with cancellation_as_error("the episode was cancelled"):
@@ -88,9 +90,9 @@ class EpisodeRunner:
         except InfraError as error:
             await self._recorder.failure(error, self._boundary)
             raise
-        except (UsageError, JournalError):
+        except (UsageError, JournalError):  # the person has to act, and the task is as pending as before
             raise
-        except Exception as error:
+        except Exception as error:  # letting it escape would end a sweep of twenty hours because of one task
             logger.exception("task %s: unexpected error", self._job.task.task_id)
             await self._recorder.failure(error, self._boundary)
             raise InfraError(f"unexpected {type(error).__name__}: {error}") from error
@@ -112,6 +114,7 @@ class EpisodeRunner:
         case = replace(case, closed=realigned(case.closed, opened.task, case.task))
         scope = self._scope(judged.asked for judged in self._journal.episode.judged.values())
         recorded = JournalJudgeReplies(lambda: self._journal.episode, self._recorder, self._recorder.artifacts, scope)
+        # The run's own scoring comes last: where its line is, a crash has cost none of the others.
         scorers = list(self._deps.evaluators.items())
         for dialect, evaluator in scorers[-1:] if self._deps.asks_apart(self._job.task) else scorers:
             if not is_scored_with(self._journal.episode.scores.get(dialect), reference):
@@ -151,6 +154,7 @@ class EpisodeRunner:
                 await self._decide(env, agent, view)
             else:
                 view = await self._act(env, pending, aimed or pending.action)
+                # The recorded action names elements of the page before the restart; later ones need no aim.
                 aimed = None
         return end
 
@@ -167,6 +171,7 @@ class EpisodeRunner:
             task=recorded_task(self._job.task),
             task_digest=task_digest(self._job.task),
             config_digest=self._deps.config_digest,
+            # Inherited steps were played with it.
             seed=episode.opened.seed if fork and episode.opened else self._seed,
             instances=self._job.instances,
             fork=fork,
@@ -296,6 +301,7 @@ class EpisodeRunner:
             return
         decision = checked_decision(decided)
         effects_seen = await env.ask_sites(decision.action)
+        # Waiting for a permit is not the agent's time.
         took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)
         asked = scope.recorded()
         await self._recorder.keep(lambda: replace(self._decided(decision, effects_seen, took_ms), asked=asked))
@@ -308,12 +314,15 @@ class EpisodeRunner:
             action=decision.action,
             reply=decision.reply.text,
             prompt=prompt.messages,
+            # Named here as well as in the messages, so that `harness clean` learns it without reading artifacts.
             pictures=prompt.pictures,
             model=decision.reply.model,
             usage=decision.reply.usage,
             effects_seen=effects_seen,
+            # In the line of the action that it led to: neither is ever on the disk without the other.
             memory=decision.memory,
             finish_reason=decision.reply.unfinished,
+            # Whole: what providers say beyond text and usage grows with each of their releases.
             response=store_response(decision.reply.raw, self._recorder.artifacts),
             request=store_response(decision.reply.request, self._recorder.artifacts),
             request_id=decision.reply.request_id,
@@ -401,6 +410,7 @@ class EpisodeRunner:
             )
 
         def close() -> Closed:
+            # Twice, as it was said and as it may be stored: what is redacted has other digests.
             self._said = Case(task=self._job.task, closed=closed(said), artifacts=said)
             return closed(self._deps.artifacts)
 

@@ -66,6 +66,7 @@ async def score(scorer: EpisodeScorer, said: Case, redactor: Redactor, recorded:
     public = said.changed(hidden, lambda data: symbols.data(redactor.data(data)))
     read = _ChangedArtifacts(said.artifacts, bytes)
     scored = await scorer.score(said.task, said.closed, read, recorded)
+    # What was read is read changed, too, so that `symbols` knows of every secret in it.
     for digest in read.digests:
         public.artifacts.read(digest)
     # Nothing is hidden in it, so its sentences can be stored as they are.

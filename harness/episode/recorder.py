@@ -144,6 +144,7 @@ class Recorder:
         if not self._deps.is_run_limited and limits.max_tokens is None and limits.max_cost_usd is None:
             yield overspent(limits, self._journal.episode, self._kept)
             return
+        # One request at a time: all that are sent together would pass a limit that the first of them reaches.
         async with self._paying:
             if self._deps.stopping():
                 raise ShutdownRequested("the run is stopping")
@@ -198,6 +199,7 @@ class Recorder:
             self._journal.append(self._doubt(0, DoubtReason.REOPENED, _accepted(why)))
 
     def _taken(self) -> tuple[SideEffect, ...]:
+        # As many as there are now: the event loop may add others meanwhile, for the next record.
         return tuple(self._unrecorded.popleft() for _ in range(len(self._unrecorded)))
 
     async def accept(self, reason: DoubtReason, why: str) -> None:
@@ -234,6 +236,7 @@ def _accepted(why: str) -> InDoubt:
     return InDoubt(resolution=DoubtResolution.ACCEPTED, why=why)
 
 
+# Replies are records: a cache beside the journal would keep what was paid for in two places.
 @dataclass(frozen=True, slots=True)
 class JournalJudgeReplies:
     episode: Callable[[], Episode]

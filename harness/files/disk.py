@@ -157,10 +157,12 @@ def replacing(
                 undo.callback(_discard, unfinished, source)
                 yield file
                 file.flush()
+                # Before the rename, or a power cut could leave the name of a new file with no content.
                 if durable:
                     os.fsync(file.fileno())
                 os.replace(unfinished, path.name, src_dir_fd=source, dst_dir_fd=target)
                 undo.pop_all()
+        # A rename is durable with its folder only.
         if durable:
             os.fsync(target)
 
@@ -168,6 +170,8 @@ def replacing(
 def hold(fd: int) -> bool:
     """Try to take the exclusive lock on an open file, without waiting; the kernel frees it when its holder dies."""
     try:
+        # Not `fcntl.lockf`: its locks are lost when any descriptor of the file is closed, and children do not share
+        # them.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
@@ -182,6 +186,7 @@ def remove_if_left(name: str, folder: int) -> None:
     """
     with suppress(OSError):  # it was finished or removed meanwhile, or is none of ours
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        # What `_create` made is regular, ours, and has one name; anything else of such a name is a stranger's.
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
             return
         fd = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
@@ -209,7 +214,7 @@ def _remove_leftovers(folder: int) -> None:
 def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
+    except (ProcessLookupError, OverflowError):  # a stranger's file name may hold any number
         return False
     except OSError:
         pass  # another user's

@@ -30,7 +30,7 @@ def probe(folder: Path) -> DiskProbe:
         StorageError: The disk refuses any of it.
     """
     with translate_os_errors(folder):
-        with TemporaryDirectory(prefix=".doctor-", dir=folder) as trial:
+        with TemporaryDirectory(prefix=".doctor-", dir=folder) as trial:  # on the disk of the runs, not in /tmp
             path = Path(trial) / "trial"
             before, begun = time.time(), time.monotonic()
             write_atomic(path, b"trial\n")
@@ -47,6 +47,7 @@ def probe(folder: Path) -> DiskProbe:
 
 
 def _prove_lock(path: Path) -> None:
+    # Two openings, as the same one may take a lock twice.
     first, second = os.open(path, os.O_RDWR), os.open(path, os.O_RDWR)
     try:
         if not hold(first) or hold(second):

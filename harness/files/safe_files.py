@@ -55,6 +55,7 @@ def open_regular(path: Path, flags: int, mode: int = 0o644, *, below: Path | Non
     folder = _descend(path.parent, below)
     try:
         with suppress(FileNotFoundError):
+            # Before it is opened, as opening has effects: the other end of a FIFO goes on, and a device acts.
             _check_file(path, os.stat(path.name, dir_fd=folder, follow_symlinks=False), flags)
         fd = os.open(path.name, flags | _ASKED, mode, dir_fd=folder)
     except OSError as exc:
@@ -64,6 +65,7 @@ def open_regular(path: Path, flags: int, mode: int = 0o644, *, below: Path | Non
     finally:
         os.close(folder)
     try:
+        # And again by descriptor: it may have been replaced since the look.
         _check_file(path, os.fstat(fd), flags)
     except UnsafeFile:
         os.close(fd)
@@ -220,6 +222,7 @@ def _step(path: Path, outer: int, *, make: int | None, durable: bool) -> int:
 def _check_file(path: Path, found: os.stat_result, flags: int) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise UnsafeFile(path, f"is {_kind(found)}, but a run needs a file there")
+    # As after `cp -al` of a run folder: writing in place would change the copy, too.
     if flags & (os.O_WRONLY | os.O_RDWR) and found.st_nlink > 1:
         raise UnsafeFile(path, f"has {found.st_nlink} hard links, which would all be written")
 

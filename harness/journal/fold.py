@@ -110,6 +110,7 @@ def _opened(episode: Episode, record: Opened) -> Episode:
     return _changed(
         _inherited(episode, record),
         opened=record,
+        # A retry that a person asked for has all its attempts again; what was spent stays in the totals.
         failures=() if record.why == "retry" else episode.failures,
         total_usage=episode.total_usage,
         total_judge_usage=episode.total_judge_usage,
@@ -129,6 +130,7 @@ def _inherited(episode: Episode, record: Opened) -> Episode:
     return Episode(
         arrival=episode.arrival,
         steps=episode.steps[: record.fork.step],
+        # Inherited lines keep the times of the run they were copied from, all of them before this fork was opened.
         late=tuple(late for late in episode.late if late.at < before.at),
         doubts=tuple(doubt for doubt in episode.doubts if doubt.at < before.at),
         inherited_usage=episode.inherited_usage,
@@ -268,6 +270,7 @@ def _check_opened(episode: Episode, record: Opened) -> str | None:
         return f"attempt {record.attempt} opened after attempt {episode.attempt}"
     if (before := episode.opened) is None:
         return None
+    # An attempt whose instance of a site is gone can neither fail nor close: it is left as it is.
     if episode.closed is None and not episode.failures and record.why != "moved":
         return f"attempt {record.attempt} opened while attempt {episode.attempt} had neither failed nor closed"
     if (before.task.task_id, before.trial) != (record.task.task_id, record.trial):

@@ -157,6 +157,7 @@ def result_of(episode: Episode) -> EpisodeResult | None:
     """None before the first record."""
     if (opened := episode.opened) is None:
         return None
+    # of a closed episode nothing is opened again
     reopened = tuple(reopened_pages(episode)) if episode.closed is None else ()
     return EpisodeResult(
         task_id=opened.task.task_id,
@@ -247,7 +248,7 @@ def scan(folder: Path) -> Scan:
     damaged: list[JournalError] = []
     fresh = True
     for found in journals_in(folder):
-        status = found.stat(follow_symlinks=False)
+        status = found.stat(follow_symlinks=False)  # a link is no journal of ours
         entry = known.get(found.name)
         if entry is None or not entry.holds(status):
             fresh = False
@@ -308,6 +309,7 @@ def _entry(name: str, status: os.stat_result, outcome: EpisodeResult) -> IndexEn
 
 
 def _line(entry: IndexEntry) -> bytes:
+    # Seeded with 0, not chained: workers append at the same time, so a line knows none before it.
     return seal(dumps(entry)[:-1], 0)[0]
 
 
@@ -322,7 +324,7 @@ def read_index(folder: Path) -> Iterator[IndexEntry]:
         data = safe_files.read(folder / INDEX_NAME)
     named: set[str] = set()
     for line in reversed(data.split(b"\n")[:-1]):
-        with suppress(CodecError):
+        with suppress(CodecError):  # torn, or of another version: the journal is read instead
             entry = build(IndexEntry, loads(unseal(line, 0)[0] + b"}"))
             if entry.name not in named and _is_sound(entry.outcome):
                 named.add(entry.name)

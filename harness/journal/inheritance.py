@@ -106,8 +106,10 @@ def _until(attempt: list[tuple[bytes, Record]], step: int) -> list[tuple[bytes, 
                 break
             case Closed() | Judged() | Scored():
                 break
+            # How the other run was led back to a page says nothing of this one.
             case Resumed():
                 continue
+            # The failure was the other run's; what pages sent in it is part of the state that the fork begins from.
             case Failed() if record.effects and done >= 0:
                 late = late_of(record, step=done, is_pending=is_pending)
                 kept.append((encode(late).body, late))
@@ -134,10 +136,12 @@ def write_inheritance(
         source: The run folder that they are from.
         redactor: Of the new run.
     """
+    # Before the journal: what it names must be there when it appears.
     named = {found.decode() for body in inheritance.bodies for found in _DIGEST.findall(body)}
     copy_named(source, path.parent, named | {*opened.images, *opened.files.values()})
     data, crc = b"", 0
     for body in (encode(opened, text=redactor.text).body, *inheritance.bodies):
         line, crc = seal(body, crc)
         data += line
+    # Whole or not at all: with half of the inherited lines it would look like a fork at an earlier step.
     write_atomic(path, data, within=Within(path.parent, path.parent / ".staging"))

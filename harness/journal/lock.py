@@ -42,6 +42,7 @@ class RunLock:
     def acquire(cls, path: Path, redactor: Redactor) -> Self:
         """Take the hold on lock file `path`; JournalLocked says who has it."""
         with translate_os_errors(path), ExitStack() as undo:
+            # Not truncated by opening: until the hold is taken, the file names another process.
             fd = safe_files.open_regular(path, os.O_RDWR | os.O_CREAT)
             undo.callback(os.close, fd)
             if not hold(fd):

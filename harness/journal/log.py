@@ -112,10 +112,12 @@ class Journal:
         if self._fd is None:
             raise JournalError(f"{self.path} is closed; reopen it to append")
         body, exact = encode(record)
+        # Folded is what a later reading gives: tuples among free values come back as lists, lone surrogates as U+FFFD.
         kept = record if exact else decode(body)
         if self._redactor.touches(body):
             body = encode(record, text=self._redactor.text).body
             self._fold.decode(body)
+        # Before a byte is written: an illegal line on the disk would make the whole journal unreadable.
         after = self._fold.after(kept)
         line, crc = seal(body, self._fold.crc)
         try:
@@ -123,6 +125,7 @@ class Journal:
             if self._is_due(record):
                 os.fsync(self._fd)
         except OSError as exc:
+            # Nobody knows how much of the line is on the disk; only a new `open` cuts it off.
             self._let_go()
             raise storage_error(self.path, exc) from exc
         self._fold.advance(after, crc)
@@ -144,6 +147,7 @@ class Journal:
         """Let go of the file. Idempotent."""
         try:
             if self._fd is not None and self._on_close is not None:
+                # While the lock is held: the status must be that of the file as it was folded.
                 self._on_close(self.path, self.episode, os.fstat(self._fd))
         finally:
             self._let_go()
@@ -163,12 +167,13 @@ class Journal:
         data = _read_all(fd)
         whole = data.rfind(b"\n") + 1
         self._fold.extend(data[:whole])
+        # Nothing depends on an unterminated line: `append` did not return.
         if whole < len(data):
             os.ftruncate(fd, whole)
         # What was written may not be on the disk yet: its writer can have been killed before its fsync.
         if self._durability is not Durability.none:
             os.fsync(fd)
-            sync_folder(self.path.parent)
+            sync_folder(self.path.parent)  # a new file's name can be lost in a power cut, too
 
     def _is_due(self, record: Record) -> bool:
         if self._durability is Durability.task:
@@ -236,7 +241,7 @@ class _Fold:
         """The record of the next line."""
         try:
             return decode(body, text=self._reveal if _MARKER in body else None)
-        except (NewerSchema, UnknownKind) as exc:
+        except (NewerSchema, UnknownKind) as exc:  # not damage: another installation reads it
             raise JournalError(f"{self._path}:{self._lines + 1}: {exc}") from exc
         except CodecError as exc:
             raise JournalCorrupt(self._path, self._lines + 1, str(exc)) from exc
@@ -256,6 +261,7 @@ class _Fold:
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
+    # Bytes, not text: `str.splitlines` also cuts at U+2028, which page text holds and JSON does not escape.
     yield from data.split(b"\n")[:-1]
 
 

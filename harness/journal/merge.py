@@ -54,6 +54,7 @@ def _copy_journal(source: Path, target: Path) -> None:
     with translate_os_errors(source, "read"):
         data = safe_files.read(source)
         known = safe_files.read_if_there(target, most=safe_files.MAX_BYTES) or b""
+    # Its writer may be in the middle of a line.
     data, known = data[: data.rfind(b"\n") + 1], known[: known.rfind(b"\n") + 1]
     if not data.startswith(known):
         raise JournalError(f"journals {source} and {target} have diverged; move one of them away, then run again")
@@ -96,6 +97,7 @@ def _copy_file(path: Path, there: Path, *, source: Path, target: Path) -> None:
     ):
         if safe_files.status(path, below=source) is None:
             raise UnsafeFile(path, "is not a regular file, but has the name of an artifact")
+        # `os.link` replaces nothing, and what has this name here is no artifact (`status` saw no regular file).
         with suppress(FileNotFoundError):
             os.unlink(there.name, dir_fd=into)
         try:

@@ -8,7 +8,9 @@ from harness.errors import JournalError
 
 JOURNAL_SUFFIX = ".traj.jsonl"
 """How the file name of each journal ends."""
+# A leading dot would hide the file, or name a folder. File systems allow 255 bytes: trial and ending take the rest.
 _TASK_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
+# Else trial 0 of a task `x.trial-1` and trial 1 of a task `x` would be one file.
 _TRIAL_ENDING = re.compile(r"\.trial-\d+$")
 
 

@@ -130,6 +130,8 @@ def picture_in(text: str) -> tuple[str, bytes] | None:
         data = b64decode(text[found.end() :], validate=True)
     except binascii.Error:
         return None
+    # Base64 writes the same bytes in several ways, and a data URL may declare anything: what is read back from the
+    # store has to be what was sent.
     is_exact = data.startswith(_SIGNATURES) and b64encode(data).decode() == text[found.end() :]
     return (found[1], data) if is_exact else None
 

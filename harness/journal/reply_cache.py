@@ -93,7 +93,7 @@ class ReplyCache:
                 data = file.read(self._max_bytes + 1)
                 reply = self._decoded(key, data)
                 if reply is not None and self._writes:
-                    os.utime(fd)
+                    os.utime(fd)  # when it was used last; an index of uses would be one more file that can be torn
         except FileNotFoundError:
             return None
         except (OSError, HarnessError) as error:
@@ -120,12 +120,14 @@ class ReplyCache:
             total = _recorded_total(lock)
             before = safe_files.status(path, below=self._folder) if path.parent.is_dir() else None
             if total is None or total + len(data) > self._max_bytes:
+                # Down to `_KEPT`, so that not every further reply looks through the whole folder.
                 total = _remove_oldest(self._folder, int(self._max_bytes * _KEPT) - len(data)).size_bytes
                 before = None
             # Before the file appears: a writer that is killed then leaves a total that is too large.
             _record_total(lock, total + len(data))
             with safe_files.open_folder(path.parent, self._folder, make=0o700, durable=True):
                 pass
+            # One file for each reply: a damaged one is lost alone, where a database would lose all of them.
             write_atomic(path, data, mode=0o600, within=Within(self._folder, self._folder / _STAGING))
             if before is not None:
                 _record_total(lock, max(0, total + len(data) - before.st_size))
@@ -289,6 +291,7 @@ def _locked(folder: Path) -> Iterator[int]:
     try:
         deadline = time.monotonic() + LOCK_WAIT_S
         while not hold(fd):
+            # Asked for again and again, as `flock` itself has no time-out and would hang with a process that hangs.
             if time.monotonic() > deadline:
                 raise TimeoutError(errno.ETIMEDOUT, f"another process has held its lock for {LOCK_WAIT_S:g} s")
             time.sleep(0.005)
@@ -304,4 +307,5 @@ def _recorded_total(lock: int) -> int | None:
 
 
 def _record_total(lock: int, total: int) -> None:
+    # Always as wide, so that no digit of an older total is left behind it.
     os.pwrite(lock, b"%018d\n" % total, 0)

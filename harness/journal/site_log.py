@@ -98,6 +98,8 @@ class SiteLog:
         with translate_os_errors(self._path):
             fd = safe_files.open_regular(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             try:
+                # One line for each instance, once for each job: a mark for each action would cost an fsync for each
+                # step.
                 write_whole(fd, lines)
                 os.fsync(fd)
             finally:

@@ -115,6 +115,7 @@ class ArtifactStore:
         if self._durable:
             with translate_os_errors(path):
                 sync_file(path, self._run)
+                # The name of a new folder can be lost in a power cut, too; there are 256 of them.
                 if path.parent.name not in self._kept_folders:
                     with safe_files.open_folder(self._root, self._run) as fd:
                         os.fsync(fd)
@@ -177,6 +178,7 @@ class ArtifactStore:
 
     def path(self, digest: str) -> Path:
         """Where the artifact named `digest` is, if it is; what is read there directly is not verified."""
+        # Digests come from journals, which may be foreign: a path must not.
         if not _DIGEST.fullmatch(digest):
             raise JournalError(f"{digest!r} is not the name of an artifact")
         return self._root / digest[:2] / digest
@@ -195,6 +197,7 @@ class RunFolder:
         self._staging = path / _STAGING
         durable = durability is not Durability.none
         self.artifacts = ArtifactStore(path / "artifacts", staging=self._staging, redactor=redactor, durable=durable)
+        # Without a redactor: a redacted storage state cannot be used for a resume, so it is private instead.
         self.checkpoints = ArtifactStore(
             path / "private" / "checkpoints", staging=self._staging, durable=durable, private=True
         )
@@ -224,12 +227,13 @@ class RunFolder:
         with ExitStack() as undo:
             with translate_os_errors(path):
                 path.mkdir(parents=True, exist_ok=True)
-                is_new = not any(path.iterdir())
+                is_new = not any(path.iterdir())  # before this start puts something into it
                 with safe_files.open_folder(path / _STAGING, path, make=0o777):
                     pass
             lock = RunLock.acquire(path / LOCK_NAME, redactor) if held else None
             if lock is not None:
                 undo.callback(lock.release)
+                # Under the lock only: the files of a run that goes on are unfinished, not left behind.
                 with translate_os_errors(path):
                     _empty(path / _STAGING, path)
             undo.pop_all()

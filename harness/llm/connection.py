@@ -80,6 +80,7 @@ class PlainConnection:
 
     async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
         """See `Connection.pass_on`."""
+        # The run's headers last: a request from outside must not replace its key.
         sent = {"content-type": "application/json", **headers, **self._headers}
         response = await self._http.post(self._url, content=body, headers=sent)
         if not response.is_success:

@@ -111,7 +111,7 @@ class Endpoint:
         """What the client of any package is given."""
         return {
             "api_key": self.key or NO_KEY,
-            "max_retries": 0,
+            "max_retries": 0,  # one layer retries (`retry`); the package would, too, without permits and uncounted
             "timeout": None,
             "default_headers": dict(self.settings.headers),
             "http_client": self.with_client().http_client,

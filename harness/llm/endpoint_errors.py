@@ -75,12 +75,14 @@ def translate_errors(endpoint: Endpoint, sdk: SdkErrors, *, model: str, timeout_
 def _translated(exc: Any, endpoint: Endpoint, model: str) -> Exception:
     """The error of ours that an answer with an error status is."""
     status, said = exc.status_code, _said(exc, endpoint)
+    # 402 is OpenRouter's word for an account without credit.
     exhausted = status == 402 or getattr(exc, "code", None) in _EXHAUSTED
     if status in _OF_THE_REQUEST and (parameter := _unsupported(exc, said)):
         return ModelRejected(
             f"{endpoint.label} does not take {parameter} for model {model!r} (HTTP {status}: {said});"
             f" {_INSTEAD[parameter].format(endpoint.group)}, then run again"
         )
+    # A prompt that is too long or filtered fails its own task: taken for wrong settings, it ended runs of hundreds.
     if status in _OF_THE_REQUEST and not exhausted:
         return RequestRefused(f"{endpoint.label} rejected this request to model {model!r} with HTTP {status} ({said})")
     if not exhausted and (status in _RETRIED or status >= 500):
@@ -88,6 +90,7 @@ def _translated(exc: Any, endpoint: Endpoint, model: str) -> Exception:
         wait_s = retry_after_s(headers, status=status, now=now)
         limits = read_headers(headers, now)
         return RetryableError(f"HTTP {status}: {said}", wait_s=wait_s, refused=status == 429, limits=limits)
+    # Retried first: one bad answer of a proxy would end the run. Several in a row are the address (`exchange`).
     if exc.response.is_redirect:
         to = endpoint.redact(exc.response.headers.get("location", "no address"))[:200]
         return RetryableError(

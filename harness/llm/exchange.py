@@ -65,6 +65,8 @@ class ReceivedAnswer:
         return "".join(letter for letter in found if letter.isascii() and letter.isprintable())[:_LONGEST_REQUEST_ID]
 
 
+# One loop for all wire formats: clients with retries, permits and errors of their own would drift apart. A library that
+# unifies providers decides what is sent and hides what came back, which is what is measured.
 @dataclass(slots=True)
 class Exchanger:
     """Sends requests to one endpoint."""
@@ -121,6 +123,7 @@ class Exchanger:
 
     async def _with_permit(self, permit: Permit, sending: Sending) -> ReceivedAnswer:
         """One HTTP request; whatever comes of it, the turn ends with it."""
+        # A cancelled request, or a bug of ours, tells the limiter nothing about the endpoint.
         ending = RequestResult(outcome=RequestOutcome.unused)
         try:
             response = await self._request(sending)

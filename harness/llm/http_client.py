@@ -31,6 +31,7 @@ def bounded_client(most_bytes: int = MOST_BYTES, *, name: str = "llm") -> Any:
     """
 
     async def bound(response: Response) -> None:
+        # Taken out, or the client would decompress it first, without a bound.
         encoding = response.headers.pop("content-encoding", "identity").strip().lower()
         assert isinstance(response.stream, AsyncByteStream)
         response.stream = _Bounded(response.stream, encoding, most_bytes, name)
@@ -41,6 +42,7 @@ def bounded_client(most_bytes: int = MOST_BYTES, *, name: str = "llm") -> Any:
         headers={"accept-encoding": "gzip, deflate", "connection": "close"},
         limits=Limits(max_connections=_AT_ONCE, max_keepalive_connections=0),
         event_hooks={"response": [bound]},
+        # Only the client's own pool knows the proxies that the environment names.
         transport=None if getproxies() else SingleUseTransport(),
     )
 
@@ -57,6 +59,7 @@ class _Bounded(AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._encoding not in {*_ENCODINGS, "identity"}:
             raise ReplyRefused(f"has a content encoding that was not requested ({self._encoding[:40]})")
+        # 32: zlib sees for itself whether it is gzip's form or its own.
         unpacking = zlib.decompressobj(32 + zlib.MAX_WBITS) if self._encoding in _ENCODINGS else None
         left = self._most_bytes
         async for part in self._stream:

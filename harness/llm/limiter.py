@@ -120,6 +120,7 @@ class Limiter:
         self._most = limits.max_concurrency or math.inf
         self._clock = clock or Clock()
         self._pace, self._ramp = AdaptiveRate(), SlowStart()
+        # One for all workers: with a breaker in each of eight processes, eight lanes tested an endpoint that was down.
         self._breaker = CircuitBreaker(max_outage_s=max_outage_s, tell=tell, answered=answered)
         self._requests, self._tokens = HeaderBudget(), HeaderBudget()
         self._each_request, self._each_token = (

@@ -147,6 +147,8 @@ PermitCall = AcquirePermit | EndPermit | ReportOutage | ReportRejection
 PermitReply = PermitGranted | OutageNoted | RejectionNoted
 
 
+# Asked over the worker's pipe: a share of the limit for each worker would be unused while that worker is idle, and a
+# file or a server would be state that can be lost.
 class RemoteRateLimiter:
     """Permits from a limiter in another process, over any transport that keeps the order of messages."""
 

@@ -36,6 +36,8 @@ class RequestScope:
         """The key of one more request of that digest: its trial, task and occurrence, as sha256 hex."""
         occurrence = self.earlier[request] + self.sent.count(request)
         self.sent.append(request)
+        # Without the occurrence, sampling would be lost; without the task, equal prompts of two that run at once would
+        # overwrite each other's reply. Not the attempt: what a lost one was answered is not paid for again.
         return digest({"request": request, "task": self.task_id, "trial": self.trial, "occurrence": occurrence})
 
     def withdraw(self, request: str) -> None:

@@ -58,6 +58,7 @@ class Parallelism:
 def machine_capacity(cgroup: Path = _CGROUP) -> MachineCapacity:
     """Measure this machine, or the part of it that a container may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # A container sees all cores of its host, and is slowed down to its quota.
     quota, _, period = _read(cgroup / "cpu.max").partition(" ")
     if quota.isdigit() and period.isdigit():
         cores = min(cores, max(1, int(quota) // int(period)))

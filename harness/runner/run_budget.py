@@ -24,6 +24,7 @@ class Spending:
 
     @classmethod
     def of(cls, usage: Usage, judge_usage: Usage, elapsed_ms: float) -> Self:
+        # A run pays for its judge; a model's own cost has no judging in it, or it would look dearer on judged tasks.
         return cls(usage.tokens + judge_usage.tokens, usage.cost_usd + judge_usage.cost_usd, elapsed_ms / 1000)
 
 

@@ -27,6 +27,7 @@ from harness.runner.site_state import SiteState
 
 logger = logging.getLogger(__name__)
 
+# Enough for readers to go together before a writer, and few enough to bound the wait of every job.
 MAX_SKIPS = 8
 
 
@@ -211,6 +212,7 @@ class Scheduler:
             self._locks.release(lane, stay.at.values())
             if self._upkeep is not None and self._state is not None and outcome is not None:
                 self._state.note_use(stay.job, stay.at, outcome)
+                # A reset would hold up a run that is stopping; the sites stay marked as dirty.
                 if not outcome.goes_on and not self._stopping():
                     self._put_back(stay, self._upkeep)
         self._hand_out()
@@ -249,6 +251,7 @@ class Scheduler:
             return
         kept: dict[str, bool] = {}
         prepared = {id(job) for job in (*self._resetting.values(), *self._ahead.values())}
+        # As many as are being played: no more can follow at once when these have ended.
         for job in islice(self._pending, len(self._stays)):
             if id(job) in prepared:
                 continue
@@ -295,6 +298,7 @@ class Scheduler:
                 del self._pending[number]
                 return _Stay(job)
             need = self._sharing.need(job)
+            # What needs the same and stands before it could not be placed, either.
             if need.key in passed or id(job) in prepared:
                 continue
             at = self._place(job, lane, self._sharing, kept)
@@ -304,6 +308,7 @@ class Scheduler:
                 self._used.update(at.values())
                 return _Stay(self._given(job, at), at)
             passed[need.key] = need
+            # One job only: if each reserved instances, jobs on several sites would block each other on idle ones.
             if not kept and self._overtaken[need.key] >= MAX_SKIPS:
                 aimed = self._aim(need, lane, self._sharing)
                 kept = {} if self._is_down(aimed.values()) else _by_url(need, aimed)
@@ -372,6 +377,7 @@ class Scheduler:
 
         async def reset() -> None:
             try:
+                # On the disk before the hook runs: a reset that is killed half-way leaves no known state.
                 upkeep.begins(instances)
                 begun = time.monotonic()
                 await upkeep.hook(instances, job.task)

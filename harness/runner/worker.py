@@ -61,6 +61,7 @@ class Worker:
         Raises:
             InfraError: The lane was cancelled without a request; the caller has to put its job back.
         """
+        # A `TaskGroup` takes a cancelled lane for one that has ended, and its job would be lost without a word.
         with cancellation_as_error(f"lane {lane} ended"):
             await self._run_lane(lane, jobs)
 
@@ -71,6 +72,7 @@ class Worker:
             if job is None:
                 break
             left = await self._run(job, lane, deps)
+            # A stopping run plays nothing again; the journal says what is pending.
             await jobs.settle(
                 lane,
                 replace(job, reopen=False, alone=left.alone or job.alone),

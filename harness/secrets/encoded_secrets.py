@@ -107,6 +107,7 @@ class EncodedSecrets:
 
 
 def _forms(name: str, value: str) -> Iterator[_Form]:
+    # Evaluators compare in lower case, and style sheets show text in upper case.
     for text in dict.fromkeys((value, value.lower(), value.upper())):
         yield _Form(name, text, inert=_INERT)
     data = value.encode("utf-8", "replace")

@@ -1,5 +1,4 @@
-"""Removes secrets from everything that this process writes to stdout and stderr, also from lines of other libraries.
-lines.
+"""Removes secrets from everything that this process writes to stdout and stderr, also lines of other libraries.
 
 `sys.stdout` and `sys.stderr` pass through this stream. Output that child processes write to the terminal directly, and
 bytes written to a file descriptor, do not.
@@ -20,7 +19,7 @@ class RedactingStream:
 
     def write(self, text: str) -> int:
         self._stream.write(self.redactor.said(text))
-        return len(text)
+        return len(text)  # of what was given: callers compare it with what they wrote
 
     def writelines(self, lines: Any) -> None:
         for line in lines:

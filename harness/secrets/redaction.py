@@ -81,6 +81,7 @@ class Redactor:
         }
         self._hides = hidden
         self._values = frozenset(hidden.values())
+        # One name for a value that has several: it would be found, and marked, twice.
         self._disguises = EncodedSecrets(
             {name: value for value, name in {value: name for name, value in hidden.items()}.items()}
         )
@@ -124,6 +125,7 @@ class Redactor:
         found, mark = self._disguises.find(text), _MARK if for_good else f"{_MARK}:"
         if found and text[:1] in ("{", "[", '"') and _is_json(data):
             redacted = _redacted(text, self._in_json(text, found), self._marker, mark=mark).encode()
+            # A marker in place of a bare number breaks JSON: then each of its texts is redacted by itself.
             return redacted if _is_json(redacted) else _in_texts(data, partial(self._text_in_json, mark=mark))
         return _redacted(text, found, self._marker, mark=mark).encode()
 

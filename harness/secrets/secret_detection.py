@@ -54,6 +54,7 @@ _OPTION = re.compile(r"(?:^|\s)--?([A-Za-z][\w-]{0,64})(?:=|\s+)(\"[^\"]*\"|'[^'
 _ASSIGNED = re.compile(r"(?:^|[\s;&|(\"'])([A-Za-z_]\w{0,64})=(\"[^\"]*\"|'[^']*'|[^\s\"';&|)]+)")
 _HEADER = re.compile(r"[\"']?([A-Za-z][\w-]{0,64}):\s*([^\"'\n]{1,4096})")
 _USER_OPTION = re.compile(r"(?:^|\s)(?:-u|--user|--proxy-user)[\s=]*[\"']?[^\s:\"']{0,256}:([^\s\"']{1,256})")
+# `mysql -pPASSWORD`: without a space, unlike the options of other programs.
 _MYSQL = re.compile(r"\bm(?:ysql|ariadb)[\w-]*\b")
 _MYSQL_OPTION = re.compile(r"\s-p([^\s\"';&|]{1,256})")
 
@@ -187,6 +188,7 @@ def in_addresses(text: str) -> Iterator[str]:
     for user, password in _USERINFO.findall(text) if "://" in text else ():
         if password:
             yield from _as_written_and_meant(password)
+        # GitHub's way of giving a token: `https://TOKEN:x-oauth-basic@host`.
         if len(user) >= _LEAST_USER and len(password) < len(user):
             yield from _as_written_and_meant(user)
 
@@ -269,6 +271,7 @@ def _asks_who(place: str) -> bool:
     """Whether a field of a login form (label, placeholder or CSS selector) asks for a name, an address or the like."""
     kind, found, text = place.partition("=")
     if not (found and kind in {"label", "placeholder"}):
+        # `#login input` names the form: what the field asks for is said by its last part, if at all.
         text = _LAST_COMPOUND.split(place)[-1]
     words = {word.lower() for word in _WORDS.findall(text)}
     if "pass" in text.lower() or words & (_SECRET_WORDS | {"code", "answer"}) or text.lower().endswith(_SECRET_ENDINGS):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from openai.types.shared_params import FunctionDefinition
 
 _FINISHES = {one: one for one in ("stop", "length", "tool_calls", "content_filter")} | {
-    "model_length": "length",
+    "model_length": "length",  # Mistral's word
     "max_tokens": "length",
 }
 _REASONING = ("reasoning_content", "reasoning")
@@ -58,6 +58,7 @@ class ChatCompletions(SdkProvider):
         the reasoning; naming the field of the limit turns this off.
         """
         limit = settings.max_tokens
+        # By the model's name: presets without `temperature` would be other settings to all run folders made with them.
         if settings.max_tokens_field == "max_tokens" and is_reasoning_model(settings.model):
             family = given(max_completion_tokens=None if limit is None else limit + REASONING_TOKENS)
         else:
@@ -224,6 +225,7 @@ def _calls(calls: Any) -> list[ToolCall]:
 def _items(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """The turn as it has to be sent back, where that is more than its text and calls."""
     calls = mappings(message.get("tool_calls"))
+    # The turn as it came: which parts go back, and in what order, are rules of each provider that change.
     if not any(key in part for key in _ECHOED for part in (message, *calls)):
         return ()
     kept = ("role", "content", "tool_calls", *_ECHOED)

@@ -113,6 +113,7 @@ class _MessagesConnection:
         from harness.llm.copied_request import CopiedRequests
 
         self.errors = SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
+        # The package adds `/v1` itself.
         url = (endpoint.settings.base_url or ANTHROPIC_URL).rstrip("/").removesuffix("/v1")
         endpoint = endpoint.with_client()
         with without_variables():
@@ -212,6 +213,7 @@ def _mark_before_newest(turns: list[JsonObject]) -> None:
     """Mark the last block before the newest message that may carry a mark."""
     if len(turns) > 1:
         for block in reversed(turns[-2]["content"]):
+            # The API refuses marks on thinking.
             if "thinking" not in str(block.get("type")):
                 block |= _CACHED
                 return
@@ -231,6 +233,7 @@ def read_message(content: bytes) -> Answer:
     return Answer(
         text="".join(whole(block.get("text")) for block in blocks if block.get("type") == "text"),
         model=short(data.get("model")),
+        # Unlike OpenAI's, its count of input leaves out what the cache held or took.
         prompt_tokens=count(counts.get("input_tokens")) + cached + written,
         completion_tokens=count(counts.get("output_tokens")),
         cached_tokens=cached,

@@ -23,6 +23,7 @@ MOST_SAID = 1 << 24
 """Bytes of JSON in one message of a worker."""
 MOST_DATA = 1 << 28
 """Bytes after it: a record, or an artifact."""
+# Lengths, as a line must fit a buffer: one action had 18 MB, and the buffer 16.
 _HEAD = re.compile(rb"(\d{1,12}) (\d{1,12}|-)\n")
 
 

@@ -29,6 +29,7 @@ async def local_worker(command: Sequence[str], log: Path) -> AsyncIterator["Loca
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
             env=worker_environment(os.environ),
+            # Ctrl-C goes to a whole process group: the run hears it, and tells its workers to finish their steps.
             start_new_session=True,
             limit=BUFFERED,
         )

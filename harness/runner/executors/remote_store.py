@@ -72,7 +72,7 @@ class StoreServer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._thread.shutdown(cancel_futures=True)
+        self._thread.shutdown(cancel_futures=True)  # a write under way ends first: its journal is closed below
         for journal in self._journals.values():
             journal.close()
 

@@ -161,6 +161,7 @@ class Supervisor:
         fruitless = 0
         while not self._all.stopping() and (self._all.schedule.goes_on or self._holds()):
             ended = await self._one_life()
+            # Before the jobs are taken back, which leaves neither.
             alone, holds = len(self._company.jobs) == 1, self._holds()
             begun = [await self._reclaim(lane, alone=alone) for lane in self._lanes]
             if ended and not holds:  # a lane may have ended without a word, and left its job behind
@@ -239,7 +240,7 @@ class Supervisor:
                 note = f"worker {self._number} waits for resources on the cluster"
                 self._all.progress.tell(ProgressEvent(lane=self._lanes[0], task_id="", phase=Phase.retrying, note=note))
             await asyncio.sleep(WATCH_EVERY_S)
-        self._heard = working_s()
+        self._heard = working_s()  # waiting for a place on a cluster is no silence
         return True
 
     def _overdue(self) -> str | None:
@@ -301,7 +302,7 @@ class Supervisor:
         job = await self._all.schedule.take(lane)
         if job is not None:
             await self._company.admit(lane, job)
-            if self._all.stopping():
+            if self._all.stopping():  # it may have waited long to be admitted
                 self._company.leave(lane)
                 await self._all.schedule.settle(lane, job, over=False)
                 job = None
@@ -325,6 +326,7 @@ class Supervisor:
     async def _reclaim(self, lane: int, *, alone: bool) -> bool:
         """Take back what a lane of a lost worker was playing; whether the worker had begun it."""
         schedule, losses, job = self._all.schedule, self._all.losses, self._all.schedule.held.get(lane)
+        # While the run stops, the loss of a worker says nothing of its jobs.
         if job is None or lane not in self._company.jobs or self._all.stopping():
             schedule.reclaim(lane)
             return False

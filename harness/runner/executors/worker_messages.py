@@ -31,6 +31,8 @@ class ErrorInfo:
 
     @classmethod
     def of(cls, error: HarnessError) -> Self:
+        # A class of a plug-in travels as the nearest one that the other side knows. Not pickled: that would run what
+        # another process sent.
         known = next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _ERRORS)
         return cls(type=known, sentence=str(error), attributes=vars(error))
 
