@@ -46,6 +46,7 @@ _WAITED = """(limit) => new Promise((resolve) => {
   const timer = setTimeout(done, limit);
   observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
 })"""
+# `instant`: with a page's own `scroll-behavior: smooth` it would still be moving when it is read.
 _SCROLL = """([sign, within]) => {
   let page = document.scrollingElement || document.body;
   if (within && page.scrollHeight <= window.innerHeight) {
@@ -143,10 +144,12 @@ class ActionExecutor:
         seconds = self._settings.navigation_timeout_s
         try:
             async with asyncio.timeout(seconds):
+                # Settling waits for the rest. The time is ours, because the driver's clock also counts while this
+                # process is frozen.
                 answer = await tab.page.goto(real, wait_until="commit", timeout=0)
             return answer.status if answer is not None else None
         except TimeoutError as exc:
-            await tab.cdp.send("Page.stopLoading")
+            await tab.cdp.send("Page.stopLoading")  # or the page goes there later, in the middle of another step
             tab.give_up_moving()
             raise ActionFailed(f"{written}: no answer within {seconds:g} s") from exc
         except Error as exc:
@@ -166,6 +169,7 @@ class ActionExecutor:
         history = await tab.cdp.send("Page.getNavigationHistory")
         index = history["currentIndex"] + by
         entries = history["entries"]
+        # The empty page that every tab begins with is none that an agent has seen.
         blank_start = index == 0 and entries[0]["url"] == "about:blank"
         if not 0 <= index < len(entries) or blank_start:
             raise ActionFailed(f"there is no {'earlier' if by < 0 else 'later'} page in this tab")
@@ -205,6 +209,7 @@ class ActionExecutor:
         await mouse.move(start["x"], start["y"])
         await mouse.down()
         end = await over.locate()
+        # Pages hear `dragover` from the second move on.
         await mouse.move(end["x"], end["y"], steps=5)
         await mouse.up()
 
@@ -277,6 +282,7 @@ class ActionExecutor:
         await self.evaluate(f"({_SCROLL})([{sign}, {within}])")
 
     async def wait(self) -> None:
+        # Half of the time of an action, when a page would be said not to react.
         limit_ms = min(_WAITS_S, self._settings.action_timeout_s / 2) * 1000
         await self.evaluate(f"({_WAITED})({limit_ms})")
 
@@ -326,6 +332,8 @@ class ActionExecutor:
         if found["type"] in WIDGETS:
             await element.fill(text, type=found["type"])
         else:
+            # Enter would submit the form in the middle of the text, and browsers drop pasted line breaks without a
+            # word.
             if "\n" in text and found["tag"] == "input" and not self._as_webarena:
                 raise ActionFailed(f"element [{target.id}] is a field of one line; give the text without line breaks")
             await page.mouse.click(found["x"], found["y"])
@@ -334,6 +342,7 @@ class ActionExecutor:
                 if not text:
                     await page.keyboard.press("Delete")
             elif found["filled"] and self._appends:
+                # A click puts the caret into the middle of the field, where a long text would be split.
                 await page.keyboard.press("End" if found["tag"] == "input" else "ControlOrMeta+End")
             simple = found["takesText"] and len(text) > _FEW and text.isprintable()
             at_once = simple and not await element.hears_typing()

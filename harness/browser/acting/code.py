@@ -30,6 +30,7 @@ _LOCATORS: Mapping[str, frozenset[str]] = {
     "first": frozenset(),
     "last": frozenset(),
 }
+# Not all of it, so that the locator's own sentence comes before that of the action's time-out.
 _SHARE = 0.8
 """The share of an action's time in which its element has to be found and ready."""
 _MOST_OF_A_REASON = 500
@@ -104,6 +105,7 @@ async def _perform(place: Locator, verb: str, text: str, arguments: list[_Litera
             await place.hover(timeout=timeout_ms)
         case "check":
             await place.check(timeout=timeout_ms)
+        # Replaces the text, as the word says: WebArena performs `fill` by `Locator.type`, before the old text.
         case "type":
             await place.fill(text, timeout=timeout_ms)
         case "select_option":

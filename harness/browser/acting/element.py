@@ -130,6 +130,7 @@ class Element:
                 return True
             everybody, outermost = await together(*(self._listeners(one["objectId"]) for one in (page, window)))
             hearing = {listener["backendNodeId"] for listener in everybody}
+            # Every event passes the window; and to ask about many listeners takes longer than to type.
             if outermost or len(hearing) > _MANY:
                 return True
             if not hearing:

@@ -38,6 +38,7 @@ _END = 80
 _BEGUN, _ENDED = b"Target.attachedToTarget", b"Target.detachedFromTarget"
 _NO_SESSION = {"code": -32001, "message": "Session with given id not found."}
 """As Chromium says it."""
+# The system gives a pipe 64 kB: a tree of a megabyte would take both ends sixteen turns.
 _PIPE_BYTES = 1 << 20
 _F_SETPIPE_SZ = 1031
 
@@ -172,6 +173,7 @@ class DevToolsPipe:
         client = BrowserConnection(self, backlog)
         attaching = asyncio.ensure_future(self._attach(client, target))
         try:
+            # Attached in any case: a session that opens after its client has gone would be nobody's to close.
             answer = await asyncio.shield(attaching)
         except asyncio.CancelledError:
             attaching.add_done_callback(lambda _: client.close())

@@ -13,6 +13,7 @@ from threading import Event, Thread
 
 import psutil
 
+# A page that takes a gigabyte a second is a quarter of one above the limit by then.
 _CHECK_EVERY_S = 0.25
 _LIST_EVERY = 4
 """Checks between two searches for new processes, which cost more."""
@@ -36,6 +37,8 @@ class MemoryWatch:
         self._main = psutil.Process(pid)
         self._ended = ("", 0.0)
         self._over = Event()
+        # By looking: `ulimit` counts address space, control groups need rights that a run seldom has, and V8's limit
+        # does not count what is outside of its heap.
         self._thread = Thread(target=self._watch, name="memory", daemon=True)
         self._thread.start()
 

@@ -96,6 +96,7 @@ def _follow(asked: _Asked, timeout_s: float, allowed: Callable[[str], bool]) -> 
             return answer
         url = urljoin(asked.url, location)
         same = urlsplit(url).netloc == urlsplit(asked.url).netloc
+        # Headers may hold a password, which another server is not to have.
         asked = _Asked("GET", url, asked.headers if same else {}, None)
     raise SiteUnavailable(f"{shown(asked.url)} redirects too often")
 

@@ -71,9 +71,10 @@ class Outbound:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             asking = asyncio.create_task(self._asked(host))
+            # Nobody may be waiting any more: then the loop would log an error that nothing depends on.
             asking.add_done_callback(lambda task: task.cancelled() or task.exception())
             self._known[host] = (now + _KNOWN_FOR_S, asking)
-        return await asyncio.shield(asking)
+        return await asyncio.shield(asking)  # others may wait for the same look-up
 
     async def _asked(self, host: str) -> Sequence[str]:
         async with self._free:

@@ -45,6 +45,7 @@ class SendingWatch:
         cdp.on("Network.requestWillBeSentExtraInfo", fast_listener(self._wrote))
         cdp.on("Network.loadingFailed", fast_listener(self._failed))
         cdp.on("Network.webSocketFrameSent", fast_listener(self._spoke))
+        # Chromium would keep the bodies of all answers, for somebody to ask for them.
         no_bodies = {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0, "maxPostDataSize": 0}
         await cdp.send("Network.enable", no_bodies)
 

@@ -43,6 +43,8 @@ class Trace:
     async def begin(cls, context: BrowserContext) -> "Trace":
         """Record from now on."""
         trace = cls(context)
+        # Not a HAR of the context: it would hold the login and what evaluators open, with all cookies, on the disk. One
+        # for the episode, as on slow sites an answer often comes in a later step than its request.
         await context.tracing.start_har(trace._path, content="embed", url_filter=WANTED)
         return trace
 

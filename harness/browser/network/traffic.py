@@ -78,6 +78,8 @@ class Traffic:
         self._blocked: list[str] = []
         self._lost: list[str] = []
         self._refused: list[str] = []
+        # Playwright's events: five messages for a request. Chromium's own would be seven and larger, and a page's word
+        # for what it still sends cannot be believed.
         context.on("request", fast_listener(self._begun))
         context.on("response", fast_listener(self._answered))
         context.on("requestfinished", fast_listener(self._ended))

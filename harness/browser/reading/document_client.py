@@ -113,6 +113,8 @@ class DocumentClient:
     async def outline(self, handle: str) -> DomIndex:
         """The DOM below a node; empty when it is too deep to be sent."""
         try:
+            # Not a layout snapshot, of a third of the size: it leaves out what is inside fields and widgets, which is
+            # printed.
             answer = await self._send("DOM.describeNode", objectId=handle, depth=-1, pierce=True)
         except Error as exc:
             if _TOO_DEEP not in str(exc.message):

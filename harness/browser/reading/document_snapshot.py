@@ -201,6 +201,7 @@ class _Reader:
             missing = {key for node in self._nodes.values() for key in self._links(node) if key not in self._nodes}
             if not missing:
                 return True
+            # Below 1 are the ids of nodes that are in no DOM and cannot be asked for.
             if any(int(key) <= 0 for key in missing):
                 return False
             self._add(await together(*(self._ask.node(backend=int(key)) for key in missing)))

@@ -119,6 +119,7 @@ class Collector:
         try:
             await self._read(page, collected, place, ask, small=hints.is_small)
         except Error:
+            # What was prepared may be what failed: the next reading prepares anew.
             self._ready.pop(cdp, None)
             raise
         return collected
@@ -202,7 +203,7 @@ class Collector:
     async def _enable(self, cdp: CDPSession) -> None:
         if cdp not in self._enabled:
             send = sender(cdp)
-            await send("DOM.enable", includeWhitespace="all")
+            await send("DOM.enable", includeWhitespace="all")  # `walk.js` counts white space, too
             await send("Accessibility.enable")  # before the page is read: later it would crash
             self._enabled.add(cdp)
 

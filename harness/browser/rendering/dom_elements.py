@@ -24,6 +24,7 @@ async def read_elements(cdp: CDPSession, *, dialect: str) -> tuple[TextElement, 
     snapshot = await cdp.send("DOMSnapshot.captureSnapshot", {"computedStyles": []})
     document = snapshot["documents"][0]
     strings: Sequence[str] = snapshot["strings"]
+    # WebArena looks up what is missing at index -1, which in Python is the last text.
     empty = strings[-1] if dialect == "webarena" else ""
 
     def text(index: int) -> str:

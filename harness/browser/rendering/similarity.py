@@ -78,6 +78,7 @@ def difference(seen: Observation, recorded: Observation) -> str | None:
 
     Which element has the focus does not count: it is seen in the text, and every action but a key brings its own.
     """
+    # Exactly: a similarity of 0.9 let an emptied field pass.
     if seen.fields and recorded.fields and seen.fields != recorded.fields:
         return "form fields have other values than recorded"
     if seen.fingerprint == recorded.fingerprint:

@@ -142,6 +142,7 @@ class BrowserSession:
             try:
                 await window.tabs.open()
             except Error as exc:
+                # Chromium decides: the system's list of timezones is another one, and absent in small containers.
                 if (wrong := misfit(exc, locale=settings.locale, timezone=settings.timezone)) is not None:
                     raise wrong from exc
                 raise
@@ -187,6 +188,8 @@ class BrowserSession:
             settled = await self.settler.reach(early=look == 0, meanwhile=self._prepare)
             tab = settled.tab
             try:
+                # Read while the frame passes that shows the page to be at rest, and again if that frame changed it:
+                # waiting for it first took 20 ms a step.
                 body, rested, fields, html, *_ = await together(
                     self._observer.read(tab.page, tab.cdp, ReadHints(tab.held, settled.elements)),
                     self.settler.rested(settled),
@@ -256,7 +259,7 @@ class BrowserSession:
                 async with asyncio.timeout(_UNDONE_WITHIN_S):
                     await together(*(tab.empty() for tab in self.tabs.all))
         await self.context.close()
-        self.clipboard.close()
+        self.clipboard.close()  # after the context, whose pages may still take keys
 
     def _view(self, body: RenderedPage, tabs: tuple[TabRecord, ...], picture: "_Picture") -> LiveObservation:
         shown = self.lane.addresses.to_canonical_text

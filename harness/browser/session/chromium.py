@@ -121,6 +121,7 @@ class ChromiumPool:
     def begin(self) -> None:
         """Start the browser without waiting for it; what is wrong with it is said when an environment is opened."""
         self._beginning = asyncio.create_task(self._running())
+        # Nobody may wait for it, and the loop would log its error.
         self._beginning.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     @asynccontextmanager
@@ -170,6 +171,8 @@ class ChromiumPool:
             if exc.whole or not await life.opens_windows():
                 logger.warning("replacing a broken browser: %s", exc)
                 life.break_down()
+                # It is closed when its last episode leaves: at once, others would lose an attempt for a window that did
+                # not open.
                 self._replace(life)
             if life.crowd > 1:
                 lost = BrowserLost(str(exc), whole=True)
@@ -208,7 +211,7 @@ class ChromiumPool:
             patch_json(driver)
         except Error as exc:
             raise BrowserCrashed(f"the browser's driver does not start: {first_line(exc)}") from exc
-        sandbox = os.geteuid() != 0
+        sandbox = os.geteuid() != 0  # Chromium refuses root its sandbox
         try:
             try:
                 life = await self._launch(playwright, path, sandbox=sandbox)
@@ -219,6 +222,7 @@ class ChromiumPool:
                 life = await self._launch(playwright, path, sandbox=False)
         except Error as exc:
             await _stop(playwright)
+            # Asked for its version only now, so that no start is slower for it.
             await asyncio.to_thread(executable.refuse_stranger, path)
             raise BrowserCrashed(f"{path} does not start: {first_line(exc)}") from exc
         self.starts += 1
@@ -240,6 +244,7 @@ class ChromiumPool:
                 slow_mo=self._settings.slow_mo_ms,
                 args=switches(resolver_rules=self._visits.resolver_rules),
                 chromium_sandbox=sandbox,
+                # Playwright would close the browser at Ctrl-C, while the steps under way are to finish.
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,

@@ -241,6 +241,8 @@ class BrowserEnvironment:
         try:
             async with self._patient():
                 landed = await self._step(action, self._planted.step + 1, image=self._takes_pictures)
+                # After the observation, when the page has come to rest, and in its record: one of its own could be lost
+                # between.
                 if self._benchmark is not None:
                     async with self._watched("asking the benchmark for the reward"):
                         landed = replace(landed, reward=await self._benchmark.reward())
@@ -263,12 +265,15 @@ class BrowserEnvironment:
         async with self._patient(), self._watched("gathering the evidence", limit_s=limit_s):
             await self._window.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
             await self._check_sites()
+            # Evaluators would find the text that plug-ins have planted.
             await self._planted.lift()
             cuts_off = self._benchmark is None  # its evidence may need the agent's page as it is
             page = evidence.gather(self._window, task, settings=self._settings, trace=self._trace, cuts_off=cuts_off)
             gathered = replace(await page, blocked=self._visits.blocked(task.start_urls))
             if self._benchmark is not None:
                 gathered = replace(gathered, benchmark=await self._benchmark.evidence(), kept=self._benchmark.kept)
+            # A timer that strikes after this would change a site without a record. A run of WebArena closes its browser
+            # here.
             await self._window.cut_off()
             return replace(gathered, doubt=self._lost_timers({}))
 
@@ -401,6 +406,7 @@ class BrowserEnvironment:
         if self._trace is not None:
             self._trace.comment = f"begins after step {anchor}: the episode was resumed there without a replay"
         await self._visit(urls)
+        # The benchmark's `prepare` is not called: it would start an episode of the page's own again, at its first step.
         async with self._watched("looking at the restored page"):
             await self._window.tabs.focus(self._window.tabs.numbered(current))
             view = await self._window.look(recorded=acted.observation)
@@ -430,7 +436,7 @@ class BrowserEnvironment:
     ) -> StepResult:
         await self._visits.wait_for(action)
         async with self._watched("performing an action"):
-            self._watch.check()
+            self._watch.check()  # before `_has_begun`: a browser that is gone already was sent nothing
             await self._planted.begin(number)
             self._has_begun = True
             outcome = await self._perform(action)
