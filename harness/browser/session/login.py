@@ -108,6 +108,7 @@ async def _is_logged_in(window: BrowserSession, login: Login) -> bool:
         return False
     header = "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in cookies)
     answer = await fetch(url, headers={"Cookie": header, "Accept": "text/html,*/*"})
+    # Sites lead visitors who are not logged in to a form, which answers with 200.
     stayed = _bare(answer.url) == _bare(url)
     return answer.status < 400 and (stayed or bool(login.probe_text)) and login.probe_text in answer.text
 

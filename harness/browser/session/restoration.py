@@ -93,10 +93,14 @@ def plan(
     acts = not all(_harmless(episode)) or bool(episode.late)
     strategy = settings.strategy.value
     if settings.strategy is Strategy.auto:
+        # A replay although a checkpoint is faster: a checkpoint has neither the history of tabs nor what scripts
+        # remember, so an agent that goes back would reach another page.
         strategy = "replay" if is_fresh or not acts else "checkpoint"
     if acts and at_risk and is_fresh:
         strategy = "replay"  # the site was reset since: what a checkpoint goes on from is not there any more
     if acts and not is_fresh:
+        # To repeat the effects would order things twice, and to take the checkpoint would make `replay` another word
+        # for `auto`.
         if strategy == "replay":
             why = _would_repeat(task, episode, sites, at_risk - set(clean))
             raise EnvironmentDiverged(f"{why}; resume=auto continues from a checkpoint instead")
@@ -268,6 +272,7 @@ def check_end(view: LiveObservation, recorded: Acted, *, pending: Action | None,
     """
     if (why := difference(view.observation, recorded.observation)) is not None:
         raise EnvironmentDiverged(f"step {step} led to a page on which {why}")
+    # What goes where the focus or the pointer is needs the very same page: no comparison of elements shows either.
     by_place = pending is not None and pending.may_change_sites() and not pending.targets
     if by_place and view.observation.fingerprint != recorded.observation.fingerprint:
         raise EnvironmentDiverged(

@@ -21,6 +21,7 @@ from harness.browser.tabs.tabs import Tabs
 from harness.errors import EnvironmentDiverged
 from harness.records import Acted, Decided, Episode, SideEffect
 
+# Two cannot be told from two that were meant, and are counted.
 _REPEATING = 3
 """A request sent so often in an attempt counts as repeating: how often it is sent depends on the time that passes."""
 GRACE_S = 10.0

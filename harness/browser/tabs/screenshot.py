@@ -33,6 +33,7 @@ async def take_screenshot(tab: Tab, *, limit_s: float, arrives: bool, quick: boo
         try:
             async with asyncio.timeout(limit_s):
                 if not quick:
+                    # The caret stays: to hide it, playwright puts a style sheet into the page.
                     return await tab.page.screenshot(
                         type="png", scale="css", caret="initial", animations="allow", timeout=0
                     )

@@ -105,6 +105,7 @@ class Feed:
         self._muting: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
+        # Asked for at each look, it would lack what a page stores and then leaves within one step.
         for name in _EVENTS:
             self._cdp.on(f"DOMStorage.{name}", fast_listener(partial(self._hear, name)))
         await self._cdp.send("DOMStorage.enable")
@@ -140,6 +141,7 @@ class Feed:
         self._events += 1
         self._characters += len(event.get("newValue", "")) + len(event.get("oldValue", ""))
         self._storage.event(name, event)
+        # A page sent events faster than they were read: they took 4.8 GB in driver and worker.
         if self._events > _MOST_EVENTS or self._characters > _MOST_CHARACTERS:
             self._muting = asyncio.create_task(self._mute())
 
