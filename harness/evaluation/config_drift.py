@@ -117,6 +117,7 @@ def _corrected(task: Task, outcome: EpisodeResult, run: RunFolder, *, is_accepte
     assert state is not None  # it has an outcome
     try:
         check_same_task(task, state.opened, run.redactor)
+    # Never accepted: its score would be that of another task.
     except TaskError as error:
         raise ResumeMismatch(
             f"{run.path}: {error}; put the task file back, or choose another folder with run.id=NAME"
@@ -132,6 +133,7 @@ def _corrected(task: Task, outcome: EpisodeResult, run: RunFolder, *, is_accepte
 
 def keep_settings(run: RunFolder, now: Tree) -> str:
     """Store measured settings; returns their digest."""
+    # As an artifact that every `opened` names: a resume can say what changed, and there is no second file to disagree.
     return run.artifacts.put(dumps(dict(sorted(now.items()))))
 
 
@@ -187,6 +189,7 @@ def accepted_before(run: RunFolder) -> set[tuple[str, str]]:
 
 def record_drift(run: RunFolder, before: str, now: str, changed: Mapping[str, list[object]]) -> None:
     path = run.path / DRIFT_NAME
+    # A file beside the journals, written before the first task runs: an attempt may go on without a record of its own.
     kept = safe_files.read_if_there(path) or b""
     line = {"at": time.time(), "from": before, "to": now, "changed": dict(sorted(changed.items()))}
     run.write(DRIFT_NAME, kept + dumps(line) + b"\n")

@@ -227,6 +227,8 @@ def _listed(what: str, ids: Sequence[str]) -> str:
 def _write(  # noqa: PLR0913 (as `begin_fork`)
     run: RunFolder, point: ForkPoint, tasks: Sequence[Task], *, trials: int, measured: Tree, say: Callable[[str], None]
 ) -> None:
+    # Nothing is taken from the settings in the parent's folder, which may be a stranger's: they name programs and
+    # addresses.
     digest, changed = keep_settings(run, measured), set[str]()
     for task in tasks:
         inherited = inherit(point.journal(task.task_id), point.step)

@@ -252,6 +252,7 @@ def read_yaml(path: Path, setting: str) -> Tree:
     """
     try:
         text = path.read_text("utf-8")
+        # Before it is built: a few lines of aliases may stand for more than any memory holds.
         if (node := yaml.compose(text, yaml.SafeLoader)) is not None and _unfolded(node, {}) > _MOST_NODES:
             raise ConfigError(f"{setting}: {path} expands to more than {_MOST_NODES:,} values through its aliases (*)")
         if not isinstance(node, yaml.MappingNode | None):

@@ -168,6 +168,7 @@ async def _evaluate(
             return _interrupted(console)
         if not left.pending:
             retry_request.settle(policy, run, tasks, asked, trials=config.trials)
+            # Last, as it says that all reports are written.
             save_summary(run, summary, settings=config.tree() | measured)
         below = below_least(played, config.fail_under_of)
         return exit_code_of(console, summary.statistics.all, config.fail_under, below)

@@ -62,9 +62,12 @@ def plugin_factory(
     from hydra.utils import instantiate
 
     named = f"{place}._target_={plugin._target_}"
+    # A name such as `_recursive_` would be taken by hydra.
     if hidden := [key for key in plugin.arguments if not key.isidentifier() or key.startswith("_")]:
         raise ConfigError(f"{place}.arguments: {hidden[0]} cannot be the name of an argument")
     try:
+        # Hydra finds the class and calls nothing yet: arguments and methods are looked at first. A nested `_target_` is
+        # data.
         factory = instantiate(
             {"_target_": plugin._target_, **plugin.arguments}, _partial_=True, _recursive_=False, _convert_="all"
         )

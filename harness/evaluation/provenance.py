@@ -83,6 +83,7 @@ def revision(package: Path) -> Tree | None:
     Of an installed package, the commit pip noted when it fetched it from a repository (PEP 610); None when nobody
     knows.
     """
+    # Else git would speak of any checkout that holds the environment which this is installed in.
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
         return _installed_from(package)
     commit, changes = _git(package, "rev-parse", "HEAD"), _git(package, "status", "--porcelain", "--", ".")
@@ -91,6 +92,7 @@ def revision(package: Path) -> Tree | None:
 
 def fonts(folders: Sequence[Path]) -> Tree:
     """How many font files there are, and a hash over their names and sizes, wherever they lie in `folders`."""
+    # By name and size: to read them takes seconds where there are CJK fonts, and `fc-list` needs fontconfig.
     found = sorted(f"{path.name} {size}" for path, size in _font_files(folders))
     return {"files": len(found), "sha256": sha256("\n".join(found).encode()).hexdigest()}
 
@@ -115,6 +117,7 @@ def _browser(settings: BrowserSettings) -> Tree | None:
         path = Path(find(settings.executable, headless=settings.headless))
     except ConfigError:
         return None
+    # Not of the workers' browsers: with Ray they are on other machines, and start after this is written.
     version = _said([str(path), "--version"], browser_environment(os.environ))
     return {"program": path.name, "version": version.strip() if version else None}
 

@@ -22,6 +22,7 @@ def check_reply_caches(llm: LlmSettings, judge: JudgeSettings) -> None:
     """
     models: list[ModelSettings] = [llm] if llm.kind != "none" else []
     models += [judge] if judge.model else []
+    # Refused at the start: without its cache a run would pay for what its owner does not want to pay.
     for model in models:
         if (cache := CacheSettings.of(model, llm)) is not None:
             check_folder(cache.folder, cache.setting, writes=cache.writes)

@@ -97,6 +97,8 @@ class ResetHooks:
             if ended.code is None:
                 return f"it did not finish within {self.settings.timeout_s:g} s (sites.reset.timeout_s)"
             last = f" ({self.redact(ended.said)[:200]})" if ended.said else ""
+            # No wait can mend these; any other code may be a busy machine: a late `docker restart` ended a run of a
+            # thousand tasks.
             if ended.code in shell.NO_COMMAND:
                 raise ConfigError(
                     f"{setting}: it ended with code {ended.code}{last}, so a command is missing or not "

@@ -22,6 +22,7 @@ NOT_ASKED = 0
 """Instead of an attempt: it was not over then, or is none of those that were asked for."""
 
 
+# A list beside the journals: a mark in `opened` would need a name for the command, and people repeat one on purpose.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
     retry: str

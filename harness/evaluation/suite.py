@@ -29,6 +29,8 @@ from harness.records import benchmark_of
 def named(task: Task, benchmark: str) -> Task:
     """The task as one of a suite; its intent template, too, is told apart from those of other benchmarks."""
     template = f"{benchmark}.{task.intent_template_id}" if task.intent_template_id else ""
+    # A longer id goes through journals, file names, locks and tables as it is; a field beside it would have to visit
+    # each.
     return replace(task, task_id=f"{benchmark}.{task.task_id}", intent_template_id=template)
 
 

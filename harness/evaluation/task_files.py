@@ -62,6 +62,7 @@ async def provide_files(context: RunContext, where: EmbeddedServers, schedule: S
             refused.append(replace(job, refused=str(error)))
             return refused[-1]
 
+    # Before anything is played: fetched later, a task could be scored whose picture its model never saw.
     await schedule.equip(equipped)
     for job in refused[:_SHOWN]:
         context.say(f"task {job.task.task_id} is refused: {job.refused}")

@@ -102,6 +102,7 @@ class Wire:
                         loop.call_soon_threadsafe(self._stopping.ask)
                     case StoreReply(id=number):
                         self._replies.pop(number).set_result(StoreReceived(message, data))
+            # At once: an orderly end would wait for the event loop, which may be what hangs.
             kill_children()
             os._exit(0)
 
@@ -109,7 +110,7 @@ class Wire:
 def say(data: bytes) -> None:
     """Send one message; `Wire.listen` notices a lost supervisor."""
     with _speaking, suppress(BrokenPipeError):
-        while data:
+        while data:  # a pipe may take a part of it
             data = data[os.write(1, data) :]
 
 
@@ -136,6 +137,7 @@ async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
     )
     number, lanes = setup.number, setup.lanes
     async with build_workers(context, where, wire, range(number, number + 1), lanes=lanes) as pool:
+        # Two groups, as the heartbeat goes on until every lane has ended, and a group waits for all that is in it.
         async with asyncio.TaskGroup() as group:
             beating = group.create_task(_beat(pool))
             async with asyncio.TaskGroup() as playing:
@@ -189,7 +191,7 @@ def _log(redactor: Redactor) -> None:
     plain = logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s %(message)s")
     handler.setFormatter(VisibleFormatter(RedactingFormatter(plain, redactor)))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
-    for chatty in ("httpx2", "httpx"):
+    for chatty in ("httpx2", "httpx"):  # they log every request
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
