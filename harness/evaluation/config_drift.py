@@ -117,8 +117,8 @@ def _corrected(task: Task, outcome: EpisodeResult, run: RunFolder, *, is_accepte
     assert state is not None  # it has an outcome
     try:
         check_same_task(task, state.opened, run.redactor)
-    # Never accepted: its score would be that of another task.
     except TaskError as error:
+        # Never accepted: its score would be that of another task.
         raise ResumeMismatch(
             f"{run.path}: {error}; put the task file back, or choose another folder with run.id=NAME"
         ) from error

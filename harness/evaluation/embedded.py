@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.codec import digest, dumps
-from harness.config import Config
 from harness.config.site_settings import SitesSettings
 from harness.embedded_server import KEY_VARIABLE, EmbeddedServer, launch_server
 from harness.errors import ConfigError
@@ -19,6 +18,7 @@ from harness.evaluation.embedded_endpoint import ENDPOINTS, endpoint_of
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.suite_file import suite_plans
 from harness.settings.models import LlmSettings
+from harness.settings.task import TaskSettings
 
 _ROUTER = "harness.runner.site_router"
 _REACH_S = 5.0
@@ -103,28 +103,28 @@ def is_embedded_endpoint(llm: LlmSettings) -> bool:
     return llm.kind in ENDPOINTS.names() and llm.base_url is None
 
 
-def plans_digest(config: Config) -> str | None:
+def plans_digest(llm: LlmSettings, task: TaskSettings) -> str | None:
     """Of the plans that the embedded endpoint plays, however they are written down; None = it is not used.
 
     Raises:
         ConfigError: There are none, or they cannot be read.
     """
-    return digest(_plans(config)) if is_embedded_endpoint(config.llm) else None
+    return digest(_plans(llm, task)) if is_embedded_endpoint(llm) else None
 
 
-def _plans(config: Config) -> list[Any]:
-    if config.llm.plans is not None:
-        return endpoint_of(config.llm.kind).plan_entries(Path(config.llm.plans))
-    if not config.task.members:
+def _plans(llm: LlmSettings, task: TaskSettings) -> list[Any]:
+    if llm.plans is not None:
+        return endpoint_of(llm.kind).plan_entries(Path(llm.plans))
+    if not task.members:
         raise ConfigError("llm.plans is not set: llm=scripted needs a plan file for these tasks, llm.plans=FILE")
-    return suite_plans(config.task.members, endpoint_of(config.llm.kind).plan_entries)
+    return suite_plans(task.members, endpoint_of(llm.kind).plan_entries)
 
 
 async def _launch_endpoint(context: RunContext, closing: AsyncExitStack) -> EmbeddedServer:
     llm, run, endpoint = context.config.llm, context.run, endpoint_of(context.config.llm.kind)
     plans, told = llm.plans, b""
     if plans is None:
-        plans = str(run.write("plans.json", told := dumps(_plans(context.config))))
+        plans = str(run.write("plans.json", told := dumps(_plans(llm, context.config.task))))
     intents = {task.task_id: task.intent for task in context.tasks}
     placeholders = {f"__{name.upper()}__": base for name, base in context.config.sites.canonical_bases.items()}
     # Here a wrong file is a usage error.

@@ -132,7 +132,8 @@ async def _evaluate(
         jobs, embedded = build_scheduler(config, run, tasks, outcomes=asked, stopping=stopping)
         spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
         budget = build_run_budget(config.run, run, spent, stopping=stopping)
-        tracker, invocation = open_tracker(config, folder), Invocation()
+        tracker = open_tracker(config.tracking, config.llm, config.scoring, folder)
+        invocation = Invocation()
         if plays := bool(len(jobs)) and not budget.is_empty():
             check_keys(config.llm, config.judge)
             await check_before(config, jobs.pending, outcomes, console.say)
@@ -230,7 +231,7 @@ def check_plans(config: Config, run: RunFolder, *, is_begun: bool, accepted: Cal
 
 
 def _plans_version(config: Config) -> dict[str, str]:
-    plans = plans_digest(config)
+    plans = plans_digest(config.llm, config.task)
     return {} if plans is None else {PLANS: plans}
 
 

@@ -5,10 +5,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
-from harness.config import Config
+from harness.choices import Dialect
 from harness.errors import ConfigError
 from harness.protocols import Progress
 from harness.registry import Registry
+from harness.settings.models import LlmSettings
+from harness.settings.tracking import TrackingSettings
 
 TRACKERS = Registry(group="cairn.trackers", noun="tracking.kind")
 """Name to what is called with `TrackingSettings`, `LlmSettings`, scoring and run folder, and gives a `RunTracker`."""
@@ -42,15 +44,14 @@ class NoTracker:
         pass
 
 
-def open_tracker(config: Config, folder: Path) -> RunTracker:
+def open_tracker(tracking: TrackingSettings, llm: LlmSettings, scoring: Dialect, folder: Path) -> RunTracker:
     """What the settings name.
 
     Raises: UsageError: A setting is wrong, or a package is missing: better now than after hours of a run.
     """
-    tracking, llm = config.tracking, config.llm
     if tracking.every < 0 or llm.step < 0:
         raise ConfigError("tracking.every and llm.step must be at least 0")
     if tracking.kind == "none":
         return NoTracker()
-    tracker: RunTracker = TRACKERS.find(tracking.kind)(tracking, llm, config.scoring, folder)
+    tracker: RunTracker = TRACKERS.find(tracking.kind)(tracking, llm, scoring, folder)
     return tracker

@@ -289,15 +289,18 @@ def test_a_task_file_is_looked_for_beside_the_suite_file(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_suite_needs_plans_for_the_scripted_endpoint_as_a_benchmark_alone_does(folder: Path) -> None:
+    def plans_of(config: Config) -> str | None:
+        return plans_digest(config.llm, config.task)
+
     scripted = ("llm=scripted", "agent=prompt")
     with pytest.raises(
         ConfigError, match="llm=scripted has no plans for the benchmark halls of the suite; leave it out"
     ):
-        plans_digest(suite(folder, BOTH, *scripted))
-    assert plans_digest(suite(folder, "benchmarks: {demo: {}, again: {task: demo}}", *scripted))
+        plans_of(suite(folder, BOTH, *scripted))
+    assert plans_of(suite(folder, "benchmarks: {demo: {}, again: {task: demo}}", *scripted))
     own = folder.parent / "plans.json"
     own.write_text("[]")
-    assert plans_digest(suite(folder, BOTH, *scripted, f"llm.plans={own}"))
+    assert plans_of(suite(folder, BOTH, *scripted, f"llm.plans={own}"))
 
 
 def test_every_call_of_a_benchmark_is_handed_on() -> None:

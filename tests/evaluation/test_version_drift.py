@@ -65,7 +65,8 @@ def test_a_run_without_a_journal_may_be_begun_with_anything(tmp_path: Path) -> N
 def test_what_the_scripted_endpoint_plays_is_a_version(tmp_path: Path) -> None:
     def digest_of(text: str, *more: str) -> str | None:
         (tmp_path / "plans.json").write_text(text)
-        return plans_digest(configured([f"llm.plans={tmp_path / 'plans.json'}", *more]))
+        config = configured([f"llm.plans={tmp_path / 'plans.json'}", *more])
+        return plans_digest(config.llm, config.task)
 
     played = digest_of('[{"task_id": 0, "steps": [{"do": "stop"}]}]')
     assert played == digest_of('[ {"steps": [{"do":"stop"}], "task_id": 0} ]')
