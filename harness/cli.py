@@ -210,6 +210,7 @@ def _may_set_mode(arguments: Sequence[str]) -> bool:
     """Whether an argument, or a file that is composed, may say something of `hydra.mode`."""
     if any(argument.startswith("-") or "hydra" in argument for argument in arguments):
         return True
+    # Files, too: one that set the mode was ignored without a word.
     folders = (PROJECT / "configs", *plugin_folders().values())
     texts = (path.read_bytes() for folder in folders for path in folder.rglob("*.yaml"))
     return any(b"hydra" in text and _MODE.search(text) for text in texts)

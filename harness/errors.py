@@ -192,6 +192,7 @@ class UnsafeFile(JournalError):
         self.why = why
 
 
+# No `JournalError`: nothing is damaged, and the person has to act.
 class JournalLocked(UsageError):
     """Another process holds the run folder."""
 

@@ -48,6 +48,7 @@ class InternalErrorGuard:
     def _kept(self, text: str) -> str:
         """Where the traceback is; where no file can be made, the traceback."""
         with suppress(OSError):
+            # Not in the run folder, which may be the cause, may be another user's, or may not exist.
             if self._keeps:
                 number, path = tempfile.mkstemp(prefix="cairn-error-", suffix=".txt")  # for this user's eyes only
                 with os.fdopen(number, "w", errors="replace") as file:

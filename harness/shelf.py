@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 _PACKAGE = Path(__file__).parent
 
+# Entry points of our own would need no table, but a checkout that is not installed has none.
 SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "cairn.commands": {

@@ -18,6 +18,7 @@ FIRST_PLACES = {
 before they were moved are resumed."""
 
 
+# Of all kinds at once: the keys of `agent` have no kind in their names, and run folders are measured by them.
 @dataclass(frozen=True)
 class AgentConfig(ProcessSettings, ComputerSettings, PromptSettings):
     """Which agent acts, and what its model is told."""

@@ -70,6 +70,7 @@ def redact_arguments(arguments: Sequence[str]) -> RedactedArguments:
 @contextmanager
 def redact_hydra_files() -> Iterator[None]:
     """Let hydra write its files (`multirun.yaml`, and `.hydra` if requested) without secrets."""
+    # Its own functions are replaced, as a sweeper of ours would have to lie in a package called hydra_plugins.
     ours = ((basic_sweeper, "OmegaConf", _Saving), (utils, "_save_config", lambda cfg, name, to: _save(cfg, to / name)))
     theirs = [(module, name, getattr(module, name)) for module, name, _ in ours]
     for module, name, our in ours:
@@ -102,6 +103,7 @@ def _without_secrets(argument: str, hidden: Callable[[str], str]) -> str:
         raise ConfigError(f"{key}: its value is nested too deeply; a setting has a few levels") from error
     except HydraException as error:
         place = tuple(key.lstrip("+~").split("."))
+        # Hydra's message would quote it.
         if any(secret_parts(place, text)) or is_login_field((*place, "fields", "")) or "login" in place:
             raise ConfigError(
                 f"{key}: its value cannot be parsed; quote it ('{key}=\"…\"'), or write it into a file of your own"

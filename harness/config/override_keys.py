@@ -31,6 +31,7 @@ def refuse_misspelt(tree: DictConfig) -> None:
     Raises:
         ConfigError: Naming the setting, and the nearest one there is.
     """
+    # On the composed tree: the command line does not show what files add, and overrides of overrides.
     for name in _unknown(tree):
         raise ConfigError(f"{misspelt(name, setting_names())}; {SAYS_MORE}")
 

@@ -91,6 +91,8 @@ class PluginSearchPath(SearchPathPlugin):
     config_dir: Path | None = None
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        # Before the plug-ins, or a package would replace the person's file of the same name; after our own, or a
+        # `config.yaml` that lies there by chance would replace the main one.
         if self.config_dir is not None:
             search_path.append(provider="--config-dir", path=f"file://{self.config_dir.absolute()}")
         for name, folder in plugin_folders().items():
@@ -116,6 +118,7 @@ def _folder_of(point: EntryPoint) -> Path:
         raise ConfigError(
             f"the plug-in {point.name}{by} names the package {point.value}, which is not there; uninstall it"
         )
+    # Left out with a warning, it would end in "agent=mine is unknown" for some, and pass unseen for others.
     if not (folder := package / "configs").is_dir():
         raise ConfigError(
             f"the plug-in {point.name}{by} has no folder {folder}; its wheel must contain one, or uninstall the package"

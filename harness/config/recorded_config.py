@@ -19,6 +19,7 @@ NAME = "config.yaml"
 _MOST = 1 << 22
 _DEEPEST = 50
 _NOTHING = ("", "~", "null")
+# The safe loader makes numbers of digits, which takes long for a megabyte of them.
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
