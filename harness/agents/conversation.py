@@ -38,6 +38,8 @@ class Conversation:
         begin = kept[0].start if kept else len(episode.steps)
         first_page = seen if not kept else _page_before(episode, begin, seen)
         dropped = past[: len(past) - len(kept)]
+        # The note is shown once the turn that wrote it is gone, not above every page: each request begins with the one
+        # before.
         head = self._head(task, episode, begin, first_page, kept_note=(dropped[-1].note if dropped else None) or "")
         following = [*(turn.start for turn in kept[1:]), len(episode.steps)]
         tail = (

@@ -14,6 +14,7 @@ from harness.actions.truncate import cut
 from harness.agents.calls import read_call
 from harness.records import ToolCall
 
+# In the reply and no action: an action would cost a step and a request each time.
 RULE = f"""\
 You may keep a note. Write it between <note> and </note> in your reply, outside the action. It replaces your earlier
 note and is shown to you above every later observation, under NOTE. It holds at most {MOST_OF_A_NOTE} characters.

@@ -103,6 +103,7 @@ class ToolBox:
 
     def still_fits(self, action: Action, before: Observation, view: LiveObservation) -> bool:
         """See `Box.still_fits`: as long as its elements are there."""
+        # Not as long as the page is the same: each field of a form that is filled in changes it.
         return all(target.id in view.nodes for target in action.targets)
 
     async def show(self, messages: tuple[Message, ...], episode: Episode, view: LiveObservation) -> tuple[Message, ...]:
@@ -133,6 +134,8 @@ class ToolsAgent:
 
     async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
         """The next call of the last reply, if it still can be made; else the model is asked."""
+        # Each call is a step with its own record: with a list of actions in one decision, a kill among them would look
+        # like a kill before them.
         if (waiting := next_call(episode)) is not None:
             action, begun = self._called(waiting, task), turns(episode)[-1].start
             before = replace(episode, steps=episode.steps[:begun], pending=None).last
@@ -183,6 +186,7 @@ class ToolsAgent:
             except ActionSyntaxError:
                 pass
         last = episode.steps[-1].decided.action if episode.steps else None
+        # Once it may be thinking aloud, twice it is meant. To take neither would lose answers.
         if text.strip() and isinstance(last, InvalidAction) and last.why == NO_CALL:
             return Stop(answer=text.strip())
         return InvalidAction(why=NO_CALL)

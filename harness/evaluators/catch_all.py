@@ -81,6 +81,7 @@ def says_both(phrases: Sequence[str], text: str) -> str:
     """
     if not any(clean(phrase) in YES_NO for phrase in phrases):
         return ""
+    # "Yes. No." passed five tasks.
     return "the answer says yes and no" if set(_VERDICT.findall(text)) == set(YES_NO) else ""
 
 

@@ -108,6 +108,8 @@ class JudgeSession:
 
     async def _heard(self, judge: Judge, question: JudgeQuestion) -> Judged:
         """What was said to this, now or before this process began."""
+        # Our dialects clean an answer differently, so each asks; a benchmark's question is the same in both, and paid
+        # once.
         is_ours = question.kind != "prompt"
         key = digest(
             {
@@ -175,7 +177,7 @@ def _plain(line: str) -> str:
 def lenient(reply: str, *, good: str, bad: tuple[str, ...]) -> bool:
     """WebArena's reading: the words anywhere in the reply, the bad ones first."""
     text = reply.lower()
-    if any(word in text for word in bad):
+    if any(word in text for word in bad):  # first, as "incorrect" holds "correct"
         return False
     if good not in text:
         raise EvaluatorError(f"the judge says neither {good} nor {' nor '.join(bad)}: {shown(reply)}")

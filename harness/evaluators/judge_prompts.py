@@ -66,7 +66,9 @@ Does the data "answer" say that the task cannot be done, and for the same reason
 in other words or infer it; a bare N/A counts as the same reason, doing the task or blaming something else does not.
 Think it over in a few sentences. Then write, alone on the last line, exactly one of: same, different."""
 
+# As they were, so that new verdicts can be compared with kept ones.
 _PROMPTS: Mapping[JudgeKind, str] = {"fuzzy_match": _FUZZY, "same_reason": _SAME_REASON}
+# Orders in an answer between tags talked a judge over in 109 of 335 tasks, in quoted data in none.
 _QUOTING: Mapping[JudgeKind, str] = {"fuzzy_match": _QUOTING_FUZZY, "same_reason": _QUOTING_SAME_REASON}
 _NAMES: Mapping[JudgeKind, tuple[str, str]] = {
     "fuzzy_match": ("question", "correct"),

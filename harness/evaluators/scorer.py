@@ -86,6 +86,7 @@ class Scorer:
             value, why = found.value, found.why
         except EvaluatorError as exc:
             status, why = Status.ERROR, str(exc)
+        # Never a pass: an agent that got past a check was not kept out.
         if closed.evidence.blocked and (value or 0.0) < 1.0:
             status, value, why = Status.ERROR, None, f"{BLOCKED}: {'; '.join(closed.evidence.blocked)}"
         return Verdict(
@@ -107,10 +108,12 @@ class Scorer:
     async def _find(
         self, name: str, task: Task, closed: Closed, *, artifacts: Artifacts, jury: JudgeSession
     ) -> Finding:
+        # As WebArena-Verified: an agent that was stopped did not say that it had finished.
         if self._dialect == CORRECTED and closed.reason not in _ENDED:
             return Finding(value=0.0, why=f"the agent did not end the episode itself ({closed.reason})")
         match name:
             case "string_match":
+                # None, in episodes of older versions, counts as having acted: they are scored as before.
                 return await string_match(
                     task, answer_of(closed), jury, self._dialect, acted=closed.evidence.actions != 0
                 )

@@ -116,6 +116,7 @@ class _Corrected(_WebArena):
                 self._miss_phrase(phrase)
 
     async def _expect_refusal(self) -> None:
+        # An agent that says N/A at once is right on each task that cannot be done, and does not know it.
         if not self._acted:
             self.misses.append("the agent did nothing to find out that the task cannot be done")
         elif self._clean != clean(NOT_ACHIEVABLE) and not await self._same_reason():

@@ -41,6 +41,7 @@ def mount_arguments(view: FileView, folder: EpisodeFolder, masks: Masks) -> list
     """All mounts; what is hidden gets its masks."""
     arguments = [*_system(folder), *_own(folder)]
     mounts = _mounts(view, masks)
+    # The outer ones first: a later mount over a folder would cover what lies in it.
     for place in sorted(mounts, key=lambda path: (len(path.parts), path)):
         arguments += ["--ro-bind", str(mounts[place]), str(place)]
     return [*arguments, *READ_ONLY_ROOT, "--chdir", str(view.cwd)]
