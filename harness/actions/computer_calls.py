@@ -36,6 +36,7 @@ Arguments = Mapping[str, Any]
 NOTCH_PX = 100
 """What one notch of a wheel scrolls; Anthropic counts in notches."""
 _MOST_SCROLL_PX = 100_000
+# An integer of JSON has no bound: dividing 10**400 by the width of the screen is an OverflowError, not a ValueError.
 _LARGEST = 10**9
 _BUTTONS: Mapping[str, Literal["left", "right", "middle"]] = {"left": "left", "right": "right", "wheel": "middle"}
 _KEYS = {"prior": "PageUp", "next": "PageDown", "super": "Meta", "kp_enter": "Enter", "win": "Meta"}
@@ -73,6 +74,7 @@ class Screen:
 
     def place(self, arguments: Arguments, name: str = "coordinate") -> tuple[float, float]:
         """The point of a call, however the provider gives it."""
+        # OpenAI gives x and y, Anthropic a pair.
         if "x" in arguments:
             return self.point(arguments["x"], arguments.get("y"))
         pair = arguments.get(name)
@@ -180,6 +182,8 @@ def _zoom(screen: Screen, arguments: Arguments) -> Action:
     region = arguments.get("region")
     if not isinstance(region, list) or len(region) != 4 or not all(map(_is_number, region)):
         raise ValueError("region must be [x0, y0, x1, y1]")
+    # Cut to the screen, as a look past its edge harms nothing; a click there is refused, as it would hit something
+    # else.
     left, right = (min(max(value / screen.width, 0.0), 1.0) for value in (region[0], region[2]))
     top, bottom = (min(max(value / screen.height, 0.0), 1.0) for value in (region[1], region[3]))
     if left >= right or top >= bottom:
@@ -228,6 +232,7 @@ def _held(arguments: Arguments) -> str:
 
 def _keys(given: object) -> str:
     """Playwright's names of keys, joined by `+`."""
+    # `+` alone is the key itself, which a split would lose.
     keys: object = [given] if given == "+" else given.split("+") if isinstance(given, str) else given
     if not isinstance(keys, list) or not 0 < len(keys) <= 8 or not all(isinstance(one, str) and one for one in keys):
         raise ValueError("keys must be the names of one to eight keys")

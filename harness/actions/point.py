@@ -110,4 +110,5 @@ def _held(keys: str) -> str:
 
 
 def _point(x: float, y: float) -> str:
+    # + 0.0 turns -0.0 into 0.0, which would be written as "-0".
     return " ".join(f"[{value * 1000 + 0.0:.0f}]" for value in (x, y))

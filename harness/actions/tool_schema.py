@@ -55,6 +55,7 @@ def about(text: str) -> dict[str, str]:
 
 def description_of(action: type[Action]) -> str:
     """What the function does: `tool` of the class, else the line of its prompt, else how its docstring begins."""
+    # A dataclass without a docstring has its signature for one.
     documented = cleandoc(action.__doc__ or "").partition("\n\n")[0]
     return action.tool or action.prompt or ("" if documented.startswith(f"{action.__name__}(") else documented)
 
@@ -135,6 +136,7 @@ def _value(action: type[Action], name: str, kind: Any, value: object) -> Any:
         return value
     if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST:
         return float(value)
+    # Not isinstance: a bool is an int to it, so `true` would be a number.
     if type(value) is not kind:
         raise ValueError(f"{place} must be a {_TYPES[kind]['type']}, not {_short(value)}")
     if isinstance(value, str) and len(value) > MOST_TEXT:

@@ -1,12 +1,6 @@
 """Who may look: this machine, by its own name, with the token.
 
-The host header is checked because a page on the internet can make a browser ask us under a name of its own (DNS
-rebinding); the token because other users of this machine can ask too. It comes once in the address and then lives in a
-cookie.
-
-A browser sends cookies to every port of a host, so one of another user's server would be given ours. It is therefore
-bound to a random path that prefixes all pages; its name holds the port, so that viewers do not take each
-other's.
+The token comes once in the address and then lives in a cookie that is bound to a random path, which prefixes all pages.
 
 Only some addresses take forms. A form of another site is refused by what browsers say of where it came from, and by
 a key that only pages of ours contain.
@@ -59,6 +53,7 @@ class RequestGuard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        # A page on the internet can make a browser ask us under a name of its own (DNS rebinding).
         host = headers.get(b"host", "")
         if _without_port(host) not in _HOSTS:
             return _plain(400, "this server answers only for 127.0.0.1 and localhost")
@@ -72,9 +67,12 @@ class RequestGuard:
         return self._without_token(scope, headers)
 
     def _without_token(self, scope: Scope, headers: Mapping[bytes, str]) -> Response | None:
+        # Other users of this machine can ask, too.
         if self._token is None:
             return None
+        # With the port, as a browser sends cookies to every port of a host: viewers would take each other's.
         cookie = f"{_COOKIE}-{scope['server'][1]}"
+        # A path that nobody else knows: a server of another user at another port would be sent the cookie.
         within = f"{self._place}/"
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if any(name == "token" and _same(value, self._token) for name, value in query):

@@ -96,6 +96,7 @@ def _array(file: Path) -> Iterator[tuple[str, Any]]:
 
 def _csv(file: Path) -> Iterator[tuple[str, Any]]:
     try:
+        # A byte order mark, as Excel writes it, would belong to the name of the first column.
         reader = csv.DictReader(StringIO(read_bytes(file, _MISSING).decode("utf-8-sig"), newline=""))
         line = 2
         for row in reader:

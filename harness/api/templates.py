@@ -25,6 +25,8 @@ from harness.files.disk import write_atomic
 
 __all__ = ["template_environment"]
 
+# Not beside the templates: an installed package is often read-only. Nor in a shared temporary folder: others could
+# write there what is executed.
 _KEPT = "~/.cache/cairn/templates"
 _DIGEST_SIZE = 32
 
@@ -62,16 +64,19 @@ class _CompiledTemplates(jinja2.BytecodeCache):
         with suppress(OSError, RuntimeError, ValueError, EOFError, TypeError):
             path = self._path(bucket)
             kept, is_ours = path.read_bytes(), path.stat().st_uid == os.geteuid()  # sudo may leave another's home
+            # marshal checks nothing: of a damaged file it may make anything, a crash included.
             if is_ours and sha256(kept[_DIGEST_SIZE:]).digest() == kept[:_DIGEST_SIZE]:
                 bucket.code = marshal.loads(kept[_DIGEST_SIZE:])
 
     def dump_bytecode(self, bucket: Bucket) -> None:
+        # As Python does with its own modules.
         if sys.dont_write_bytecode:
             return
         code = marshal.dumps(bucket.code)
         with suppress(OSError, RuntimeError, StorageError):
             path = self._path(bucket)
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Lost in a power cut, it is compiled again.
             write_atomic(path, sha256(code).digest() + code, mode=0o600, durable=False)
 
     def _path(self, bucket: Bucket) -> Path:

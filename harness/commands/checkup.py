@@ -90,6 +90,7 @@ def _sandbox(wanted: Sandbox) -> DoctorCheck:
 
 
 def _without_endpoint(context: RunContext) -> RunContext:
+    # As tested alone: a scripted endpoint that does not start would hide what is wrong with the sites.
     return replace(context, config=replace(context.config, llm=replace(context.config.llm, kind="openai")))
 
 
@@ -134,6 +135,7 @@ async def _judge(context: RunContext) -> DoctorCheck:
 def _models(context: RunContext, closing: AsyncExitStack) -> Models:
     """Models as in a run, but without retries and with a short timeout."""
     config = context.config
+    # No retries and a minute at most: a run waits up to `llm.max_outage_s` for an endpoint, a person does not.
     once = replace(config.llm, max_attempts=1, timeout_s=min(config.llm.timeout_s, PATIENCE_S))
     return Models(
         llm=once,

@@ -16,6 +16,7 @@ EXAMPLE = 'eval "$(harness completion bash)"    # in ~/.bashrc; for zsh in ~/.zs
 CONFIGURED = ("run", "doctor")
 """Commands that take settings."""
 
+# shtab makes such scripts of a parser, but knows no word with an `=` in it: `llm=op` would complete to nothing.
 BASH = """\
 _harness() {{
   local line="${{COMP_LINE:0:COMP_POINT}}" current words="" prefix

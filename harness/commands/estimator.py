@@ -92,6 +92,7 @@ class Estimator:
     def options(self, there: MachineCapacity) -> Iterator[Estimate]:
         """What different numbers of lanes would come to, the fewest first."""
         for total in self._what_if.lanes:
+            # More lanes than episodes are the same forecast again.
             if total > len(self._jobs) and total > 1:
                 return
             workers = min(there.cores, total)

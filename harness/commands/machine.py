@@ -37,6 +37,7 @@ def machine(root: Path) -> Iterator[DoctorCheck]:
     yield from _packages()
     absolute = root.absolute()
     try:
+        # The nearest folder that exists, as the results folder may not be there yet, and nothing is left behind.
         proof = probe(next(place for place in (absolute, *absolute.parents) if place.exists()))
     except StorageError as error:
         yield DoctorCheck(about="disk", says=str(error), fix="choose another folder with run.root=DIR", fine=False)

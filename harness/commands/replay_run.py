@@ -109,6 +109,7 @@ async def _environment(config: Config, opened: Opened, folder: Path, closing: As
     context = WorkerContext(config=config, run=run, config_digest=opened.config_digest, stopping=ShutdownSignal())
     pool = await closing.enter_async_context(chromium(context, Deployment(config.sites, port)))
     known = config.sites.instances
+    # Of the addresses in the journal only those in the settings: another would be given the logins of the person.
     at = {site: url for site, url in opened.instances.items() if url in known.get(site, ())}
     return await closing.enter_async_context(pool.open(opened.task, 0, at))
 
@@ -134,6 +135,7 @@ def as_recorded(config: Config, folder: Path, given: Collection[str]) -> Config:
             raise ConfigError(
                 f"{folder / NAME}: {place}={text[:60]!r} is not a valid setting; correct it with {place}=VALUE"
             ) from error
+    # Not `auto`, by which pages of sites that are not embedded reach any host: the journal would choose which.
     if "browser.allowed" not in given:
         config = _with(config, "browser.allowed", "sites")
     return config

@@ -122,6 +122,7 @@ def _trials(view: Statistics) -> Iterator[str]:
 def annotations(rows: Sequence[Result]) -> Iterator[str]:
     """GitHub workflow commands, a line for each task that did not pass, as many as are shown."""
     missed = [row for row in rows if row.status != PASSED]
+    # One line of them is for how many more there are.
     shown = missed if len(missed) <= MOST_ANNOTATIONS else missed[: MOST_ANNOTATIONS - 1]
     for row in shown:
         title = f"task {row.name} {row.status}"

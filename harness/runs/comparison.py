@@ -188,6 +188,7 @@ def compare(before: Side, after: Side) -> Comparison:
     """Hold `after` against `before`."""
     old, new = _by_task(before.rows), _by_task(after.rows)
     common = [task for task in old if task in new]
+    # By digest: where a task was corrected between the runs, its id stands for two questions.
     differing = tuple(task for task in common if old[task][0].digest != new[task][0].digest)
     same = [task for task in common if task not in set(differing)]
     paired = [task for task in same if _scored(old[task]) and _scored(new[task])]
@@ -205,6 +206,7 @@ def compare(before: Side, after: Side) -> Comparison:
         episodes_after=sum(len(_scored(new[task])) for task in paired),
         rate_before=_mean(pair.before for pair in pairs),
         rate_after=_mean(pair.after for pair in pairs),
+        # Not Wilson's interval, which is one of a rate: a difference of paired rates is none.
         difference=clustered_bootstrap(changes, bounds=(-1.0, 1.0)),
         p=sign_test(len(lost), len(gained)),
         gained=gained,
@@ -247,6 +249,7 @@ def _measures(before: Sequence[Measured], after: Sequence[Measured]) -> tuple[Me
 
 def _moves(old: Sequence[Result], new: Sequence[Result]) -> tuple[Move, ...]:
     """Of the trials that both have; an episode that is not finished has not moved."""
+    # With some failures without a class, each of the others would be shown as a move from `failed` to its class.
     if not all(row.attribution or row.status != FAILED for row in (*old, *new)):
         return ()
     later = {(row.task_id, row.trial): row for row in new if row.status != UNSCORED or row.attribution}

@@ -62,6 +62,8 @@ def clustered_rate(values: Mapping[str, Sequence[float]], *, confidence: float =
     count, total = len(clusters), sum(size for _, size in clusters)
     rate = sum(part for part, _ in clusters) / total
     least = total * total / sum(size * size for _, size in clusters)
+    # The result is never wider than this: with two clusters, Student's t of one degree of freedom would say nothing at
+    # all.
     widest = _wilson(rate, least, _z(confidence))
     if count == 1:
         return widest
@@ -137,6 +139,7 @@ def kappa_of(counts: Sequence[Sequence[int]], *, confidence: float = 0.95) -> In
     on = sum(cells[i][i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in same)
     off = (1 - kappa) ** 2 * sum(cells[i][j] * (columns[i] + rows[j]) ** 2 for i in same for j in same if i != j)
     variance = (on + off - (kappa - chance * (1 - kappa)) ** 2) / (total * (1 - chance) ** 2)
+    # Rounding may leave the variance a little below 0.
     half = _z(confidence) * sqrt(max(0.0, variance))
     return Interval(value=kappa, low=max(-1.0, kappa - half), high=min(1.0, kappa + half))
 
@@ -220,6 +223,7 @@ def clustered_bootstrap(
     if not sums:
         return Interval(value=0.0, low=low, high=high)
     mean, count = _mean(sums), len(sums)
+    # Compared with a tolerance: the mean is rounded, so clusters that agree differ from it in the last digits.
     if all(abs(part - mean * size) < 1e-9 for part, size in sums):
         other = wilson(0, count, confidence).high
         return Interval(value=mean, low=mean + other * (low - mean), high=mean + other * (high - mean))

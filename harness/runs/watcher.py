@@ -74,6 +74,8 @@ class RunWatcher:
 
     def refresh(self, budget_s: float) -> int:
         """Look at journals for about `budget_s` seconds; gives the version, which grows with every change seen."""
+        # Requests do not queue behind one that reads a large folder: after their budget they are answered with what is
+        # known.
         if not self._guard.acquire(timeout=budget_s):
             return self.version  # another request is already scanning
         try:
@@ -121,6 +123,7 @@ class RunWatcher:
         """
         path = self.folder / journal
         try:
+            # Not stat: a run folder may come from elsewhere, and a link in it could name any file of this machine.
             status = path.lstat()
         except OSError:
             return None
@@ -152,6 +155,7 @@ class RunWatcher:
         listed = {found.name: found for found in journals_in(self.folder)}
         self._listed = len(listed)
         self._forget(listed.keys())
+        # It saves reading all journals at the first look; later it could only be older than what is known.
         if not self._entries:
             for entry in self._indexed():
                 with suppress(OSError):

@@ -46,6 +46,8 @@ class ModelAgentSettings(AgentSettings):
     """How often a step is asked again after an unreadable reply, before that counts as a step."""
     history: int = setting(0, added=True)
     """Past steps repeated in the prompt as turns of the conversation, at most."""
+    # The older half goes at once: the prompt begins as the one before for as long, which providers cache. A sliding
+    # window would change its beginning at every step (docs/decisions/agents.md).
     history_tokens: int = setting(120_000, added=True)
     """What past steps may take of the prompt, in tokens of three bytes; half of them are dropped when it is too much.
     """

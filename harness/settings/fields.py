@@ -128,6 +128,7 @@ def measured(tree: Tree, schema: type, prefix: str = "") -> Tree:
     kinds = get_type_hints(schema)
     found: Tree = {}
     for one in fields(schema):
+        # What came later and is as ever is left out, so that the digest of an older run folder is still the same.
         if not one.metadata.get("measured", True) or (one.metadata.get("added") and tree[one.name] == _default(one)):
             continue
         if is_dataclass(kinds[one.name]):

@@ -75,6 +75,7 @@ class RetryPolicy:
 class RateLimits:
     """What the person allows of an endpoint."""
 
+    # Far above any reply, and not too much for the memory of a machine with many lanes.
     max_answer_mb: float = setting(32.0, measured=False, bounds=ValueRange(0, 65_536, above=True))
     """A longer answer of the endpoint is refused, and only its own task fails; decompressed."""
     max_concurrency: int | None = setting(None, measured=False, bounds=AT_LEAST_ONE)
@@ -135,6 +136,8 @@ class JudgeSettings(PluginSettings, ModelSettings):
     """Name of the judging model; null = there is no judge."""
     kind: str = setting("openai", added=True, choices=("openai", "azure"))
     api_version: str | None = setting(None, added=True)
+    # Temperature and max_tokens were fixed in the code once: as `added`, their defaults leave the digest of older run
+    # folders as it was.
     temperature: float | None = setting(0.0, added=True, bounds=_TEMPERATURE)
     top_p: float | None = setting(None, added=True, bounds=SHARE)
     max_tokens: int | None = setting(768, added=True, bounds=AT_LEAST_ONE)
@@ -172,6 +175,7 @@ def default_cache_folder() -> Path:
     return (Path(base) if base.startswith("/") else Path("~/.cache").expanduser()) / "cairn"
 
 
+# Not to another address: with `judge.base_url` the key of one server would be sent to another.
 def openai_key(base_url: str | None) -> str | None:
     """The key in OPENAI_API_KEY, for OpenAI's own endpoint and no other."""
     return os.environ.get("OPENAI_API_KEY") if base_url is None or base_url.startswith(_OPENAI) else None

@@ -36,6 +36,7 @@ class PluginSettings:
     Measured by `plugin_packages.measured_plugin`, and only where there is one: a run made before is measured the same.
     """
 
+    # Not measured here: `measured_plugin` adds the class by its first path, or a moved class would drift.
     _target_: str | None = setting(None, measured=False)
     """Dotted path of a class of your own, `my_package.module.Class`; null = the shipped one."""
     arguments: Tree = setting(factory=dict, measured=False)
