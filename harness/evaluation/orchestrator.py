@@ -132,8 +132,7 @@ async def _evaluate(
         jobs, embedded = build_scheduler(config, run, tasks, outcomes=asked, stopping=stopping)
         spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
         budget = build_run_budget(config.run, run, spent, stopping=stopping)
-        tracker = open_tracker(config.tracking, config.llm, config.scoring, folder)
-        invocation = Invocation()
+        tracker, invocation = open_tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
         if plays := bool(len(jobs)) and not budget.is_empty():
             check_keys(config.llm, config.judge)
             await check_before(config, jobs.pending, outcomes, console.say)
@@ -169,8 +168,7 @@ async def _evaluate(
             return _interrupted(console)
         if not left.pending:
             retry_request.settle(policy, run, tasks, asked, trials=config.trials)
-            # Last, as it says that all reports are written.
-            save_summary(run, summary, settings=config.tree() | measured)
+            save_summary(run, summary, settings=config.tree() | measured)  # last: it says that all reports are written
         below = below_least(played, config.fail_under_of)
         return exit_code_of(console, summary.statistics.all, config.fail_under, below)
 

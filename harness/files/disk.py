@@ -170,8 +170,7 @@ def replacing(
 def hold(fd: int) -> bool:
     """Try to take the exclusive lock on an open file, without waiting; the kernel frees it when its holder dies."""
     try:
-        # Not `fcntl.lockf`: its locks are lost when any descriptor of the file is closed, and children do not share
-        # them.
+        # Not lockf: its locks are lost when any descriptor of the file is closed, and children do not share them.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False

@@ -209,7 +209,7 @@ class ActionExecutor:
         await mouse.move(start["x"], start["y"])
         await mouse.down()
         end = await over.locate()
-        # Pages hear `dragover` from the second move on.
+        # Pages hear of a drag over them (dragover) from the second move on.
         await mouse.move(end["x"], end["y"], steps=5)
         await mouse.up()
 
