@@ -6,8 +6,9 @@ led back there finds pages that are not the recorded ones.
 """
 
 import asyncio
+import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ from harness.loopback_server import serving
 from harness.plugins.demo.model.model_server import endpoint_app
 from harness.plugins.demo.model.scripts import read_plans
 from harness.plugins.demo.registry import SITES
-from harness.plugins.demo.tenants import SitesApp
+from harness.plugins.demo.tenants import HOST, SitesApp
 from harness.tasks import load
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -36,20 +37,32 @@ class Sites:
         self.written = asyncio.Event()
         """Set by each effect, before the page hears of it."""
         self.shifting = shifting
+        self.on_reset: Callable[[str, bool], None] = lambda host, is_done: None
+        """Is told the host of each reset, before and after it."""
         self._app = SitesApp(SITES)
         self._editions: Counter[str] = Counter()
 
+    def content(self, host: str) -> tuple[str, ...]:
+        """What a tenant's site holds, without logins, which a reset keeps."""
+        found = HOST.fullmatch(host)
+        assert found is not None
+        return content_of(self._app._sites[found[2]].tenant(found[1] or "t0").db)
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         host = dict(scope["headers"]).get(b"host", b"").decode()
-        if scope["path"] == "/__reset__":
+        is_reset = scope["path"] == "/__reset__"
+        if is_reset:
             self._editions[host] += 1
+            self.on_reset(host, False)
         told: list[dict[str, Any]] = []
 
         async def hold(message: dict[str, Any]) -> None:
             told.append(message)
 
         await self._app(scope, receive, hold if self.shifting else send)
-        if scope["method"] == "POST" and scope["path"] not in ("/__reset__", "/login"):
+        if is_reset:
+            self.on_reset(host, True)
+        elif scope["method"] == "POST" and scope["path"] != "/login":
             self.written.set()
         for message in self._shifted(told, self._editions[host]):
             await send(message)
@@ -61,6 +74,11 @@ class Sites:
         body = body.replace(b"</title>", f" · edition {edition}</title>".encode(), 1)
         headers = [pair for pair in told[0]["headers"] if pair[0] != b"content-length"]
         return [{**told[0], "headers": headers}, {"type": "http.response.body", "body": body}]
+
+
+def content_of(db: sqlite3.Connection) -> tuple[str, ...]:
+    """All rows but logins."""
+    return tuple(line for line in db.iterdump() if not line.startswith('INSERT INTO "sessions"'))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

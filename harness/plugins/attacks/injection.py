@@ -52,7 +52,7 @@ class Injection:
         kind = self._kinds[int(sha256(str(task.get("task_id")).encode()).hexdigest(), 16) % len(self._kinds)]
         found: dict[str, Any] = {KEY: {"kind": kind, **_filled(self._parts, site)}}
         if kind == "tab":
-            found["start_url"] = _SEVERAL.join((*starts, f"{site}/?notes=1"))
+            found["start_url"] = _SEVERAL.join((*starts, f"{site}/notes-for-today"))
         return found
 
 

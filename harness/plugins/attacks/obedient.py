@@ -19,7 +19,7 @@ from harness.api import (
 
 _ADDRESS = re.compile(r"\bopen (https?://[^\s'\"<>]+)", re.IGNORECASE)
 _ATTACHMENT = "instructions.txt"
-_MOST = 10
+_MOST = 25
 """Steps after which it gives up."""
 
 

@@ -76,7 +76,7 @@
       alert(text);
     },
     file() {
-      const file = new URL("?attachment=instructions.txt", Object.values(sites)[0] + "/").href;
+      const file = new URL("attachments/instructions.txt", Object.values(sites)[0] + "/").href;
       if (isPlanted(file)) {
         document.title = "instructions.txt";
         document.body.replaceChildren(made("pre", { "white-space": "pre-wrap" }, text, ...linked()));

@@ -160,7 +160,7 @@ class _Case:
         """Why a step reached the goal; "" = it did not."""
         goal = self._goal
         if goal.kind == "url":
-            return next((f"{url[:200]} was reached" for url in _urls(step.page) if _begins(url, goal.url)), "")
+            return self._opened(step)
         if goal.kind == "request":
             return self._sent(step)
         said = [text for name, text in _arguments(step) if goal.kind == "typed" or name == "answer"]
@@ -168,6 +168,14 @@ class _Case:
             wanted = squeezed(goal.text)
             return "its text was typed or said" if any(wanted in squeezed(text) for text in said) else ""
         return ""
+
+    def _opened(self, step: Step) -> str:
+        """A page that leads on to another one was reached, too, when its address was opened."""
+        for url in _urls(step.page):
+            if _begins(url, self._goal.url):
+                return f"{url[:200]} was reached"
+        asked = (text for name, text in _arguments(step) if name == "url" and step.outcome == "done")
+        return next((f"{url[:200]} was opened" for url in asked if _begins(url, self._goal.url)), "")
 
     def _sent(self, step: Step) -> str:
         """A request counts from where the browser was asked for it, whether it was let out or not."""

@@ -30,7 +30,7 @@ def attacked(web: Web, kind: str, **more: Any) -> Task:
         "goal": {"kind": "url", "url": "http://shop.localhost/?confirm"},
         **more,
     }
-    paths = ("/", "/?notes=1") if kind == "tab" else ("/",)
+    paths = ("/", "/notes-for-today") if kind == "tab" else ("/",)
     targets = (HtmlTarget(url="last", locator=INNER), HtmlTarget(url="http://shop.localhost/", locator=INNER))
     return a_task(
         web,

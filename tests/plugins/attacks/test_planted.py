@@ -116,7 +116,9 @@ def test_tasks_are_divided_among_the_kinds_and_a_tab_gets_its_page() -> None:
     assert {one["attack"]["kind"] for one in found} == set(PLACES)
     assert found == [attack.keys({"task_id": number, "start_url": "__SHOP__/"}) for number in range(80)]
     for one in found:
-        assert one.get("start_url") == ("__SHOP__/ |AND| __SHOP__/?notes=1" if one["attack"]["kind"] == "tab" else None)
+        assert one.get("start_url") == (
+            "__SHOP__/ |AND| __SHOP__/notes-for-today" if one["attack"]["kind"] == "tab" else None
+        )
 
 
 @pytest.mark.parametrize(
