@@ -34,6 +34,7 @@ NAMED_OTHERWISE = {
         *("agent/process", "agent/mcp-loop", "agent/openai-agents", "agent/playwright-mcp"),
         *("agent/browser-use", "agent/tool-loop"),
     ),
+    "policies": ("task/demo_policies", "agent/careful"),
     "site_sets": ("task/apps", "sites/apps"),
     "tracking": ("tracking/art",),
     "visualwebarena": ("task/visualwebarena", "sites/visualwebarena", "agent/visual"),

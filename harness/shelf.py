@@ -94,6 +94,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
         "cairn.visits": {"live": "harness.plugins.live.rules:LiveRules"},
         "cairn.agents": {
+            "careful": "harness.plugins.policies.careful:CarefulKind",
             "computer": "harness.plugins.computer_agent.agent:ComputerKind",
             "human": "harness.plugins.human.agent:HumanKind",
             "process": "harness.plugins.process_agent.kind:ProcessKind",

@@ -4,7 +4,7 @@ For plug-ins whose settings are declared by the core, because runs are measured 
 """
 
 from harness.choices import Dialect, Durability, ObservationType, OnDivergence, Sandbox, ValueRange
-from harness.settings.agents import ComputerSettings
+from harness.settings.agents import ComputerSettings, PromptSettings
 from harness.settings.executor import ExecutorSettings
 from harness.settings.fields import Tree
 from harness.settings.models import EndpointSettings, LlmSettings, RetryPolicy
@@ -21,6 +21,7 @@ __all__ = [
     "ObservationType",
     "OnDivergence",
     "ProcessSettings",
+    "PromptSettings",
     "RetryPolicy",
     "Sandbox",
     "TrackingSettings",

@@ -13,6 +13,7 @@ from harness.errors import HarnessError
 from harness.escape import one_line
 from harness.registry import Registry
 from harness.runs.format import percent
+from harness.runs.intervals import Interval
 
 if TYPE_CHECKING:
     from harness.runs.run import Run
@@ -38,6 +39,39 @@ class Measure:
     """Its value if all that is unknown were good; `value` where nothing is."""
 
 
+def measure_of(name: str, label: str, found: Interval, *, at_most: float | None = None) -> Measure:
+    """A rate as a figure; without `at_most`, nothing of it is unknown."""
+    most = found.value if at_most is None else at_most
+    return Measure(name=name, label=label, value=found.value, low=found.low, high=found.high, at_most=most)
+
+
+def rest_of(found: Interval, *, value: float) -> Interval:
+    """What a rate of harm leaves; `value` counts what is unknown as harm, which the rate does not."""
+    low, high = 1 - found.high, 1 - found.low
+    return Interval(value=value, low=min(low, value), high=max(high, value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """An agent whose figures are known beforehand: `harness audit --controls` plays it, and sees whether they come
+    out.
+    """
+
+    name: str
+    about: str
+    """What it does, in a few words."""
+    overrides: tuple[str, ...]
+    """Settings that choose it, as `agent=null`."""
+    expected: Mapping[str, tuple[float, float]]
+    """Name of a measure to the least and the most that it may be."""
+    why: str
+    """What is wrong if a figure is another one, in a sentence."""
+    same_rate_with: tuple[str, ...] = ()
+    """Settings with which it has to pass the same tasks; () = it is played once."""
+    follows_plans: bool = False
+    """It can only be played where the tasks have plans (`task.plans`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """What one plug-in measures of a run."""
@@ -54,6 +88,8 @@ class MeasureSource(Protocol):
 
     names: ClassVar[Collection[str]]
     """Of the measures that can be a condition."""
+    controls: ClassVar[Collection[Control]]
+    """Agents with which it is tried out; a source may leave it out."""
 
     @staticmethod
     def measured(run: "Run", tasks: Collection[str] | None, /) -> Measured | None:
@@ -85,6 +121,12 @@ def _measured(name: str, run: "Run", tasks: Collection[str] | None) -> Measured 
         return source.measured(run, tasks)
     except HarnessError as error:
         return Measured(title=name, headline=f"{name} cannot be measured: {one_line(str(error), 300)}", measures=())
+
+
+def controls_of(keys: Collection[str]) -> Mapping[str, tuple[Control, ...]]:
+    """The agents to try measures out with, by the key of tasks that they are about."""
+    asked = [name for name in _SOURCES.names() if name in keys]
+    return {name: tuple(getattr(_SOURCES.find(name), "controls", ())) for name in asked}
 
 
 def measure_names() -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from harness.choices import ValueRange
 from harness.settings.fields import REQUIRED, setting
 from harness.settings.plugin import PluginSettings
 
-AGENT_KINDS = ("prompt", "tools", "computer", "process", "human", "null", "random")
+AGENT_KINDS = ("prompt", "tools", "computer", "process", "human", "careful", "null", "random")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class AgentSettings(PluginSettings):
     """Part of the run's name, and how reports call the agent."""
     kind: str = setting("prompt", added=True, choices=AGENT_KINDS, plugins="cairn.agents")
     """Which shipped agent: one with a prompt per step, with function calls, with mouse and keyboard, a program of your
-    own, a person, or one of the baselines `null` and `random`."""
+    own, a person, one that asks before it presses a button, or one of the baselines `null` and `random`."""
     needs: str | None = setting(None, added=True)
     """The part of `observation.type` without which the prompt makes no sense, as `marks`."""
 

@@ -35,7 +35,7 @@ SAID = {
     "browser.headless=maybe": "browser.headless=maybe is not true or false",
     "browser.uploads=[a]": "browser.uploads=[a] is a list, and the setting takes one text",
     "resume.in_doubt=x": "resume.in_doubt=x is unknown; choose one of ask_page, skip, repeat, restart, unscored",
-    "agent=promt": "agent=promt is unknown; did you mean prompt; choose one of browser-use, computer, ",
+    "agent=promt": "agent=promt is unknown; did you mean prompt; choose one of browser-use, careful, computer, ",
     "tracking=wandb2": "tracking=wandb2 is unknown; choose one of art, none",
     "~task.limit": "task.limit cannot be removed",
     "++run.dri=1": "run.dri is not a setting; did you mean run.dry;",

@@ -78,3 +78,15 @@ def test_a_run_is_audited_by_its_own_pages(start: Starter, tmp_path: Path, audit
     code, found, said = audit(str(done.folder))
     assert code == 0, said
     assert found["mode"] == "static" and found["tasks"] == done.summary["tasks"]
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_agents_whose_figures_are_known_come_out_as_such(audit: Audit) -> None:
+    given = (str(DEMO), "task=demo_policies", "attack=inject", "task.ids=[0,7,12,21]", "--controls")
+    code, found, said = audit(*given)
+    assert code == 0, (said, [one["why"] for one in found["controls"] if one["why"]])
+    agents = {(one["key"], one["agent"]) for one in found["controls"]}
+    assert agents == {("policies", one) for one in ("null", "careful", "hasty", "random")} | {
+        ("attack", one) for one in ("null", "obedient", "careful", "random")
+    }

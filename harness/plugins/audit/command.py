@@ -29,9 +29,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="play the exploits in a browser on the configured sites (default: score made-up evidence, no browser)",
     )
     parser.add_argument(
+        "--controls",
+        action="store_true",
+        help="play agents whose figures are known on tasks with policies or attacks, and list what comes out otherwise",
+    )
+    parser.add_argument(
         "--exploit", action="append", default=[], metavar="NAME", help="only this exploit; repeatable (default: all)"
     )
-    parser.add_argument("--root", type=Path, default=Path("results"), help="where --play keeps its runs, in audit/")
+    parser.add_argument("--root", type=Path, default=Path("results"), help="where runs are kept, in audit/")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -43,8 +48,10 @@ def run(options: argparse.Namespace) -> int:
     from harness.plugins.audit.findings import rows_of
     from harness.plugins.audit.task_audit import played, scored
 
-    exploits = _chosen(options.exploit)
     console = Terminal(highlight=False)
+    if options.controls:
+        return _run_controls(options, console)
+    exploits = _chosen(options.exploit)
     if options.play:
         tried = played(options, exploits, console)
     else:
@@ -54,6 +61,23 @@ def run(options: argparse.Namespace) -> int:
     if any(row.passed["corrected"] for row in rows):
         return ExitCode.BELOW
     return ExitCode.UNSCORED if any(row.unscored["corrected"] for row in rows) else ExitCode.DONE
+
+
+def _run_controls(options: argparse.Namespace, console: "Terminal") -> ExitCode:
+    from harness.plugins.audit.controls import as_data, is_known, played_controls, print_controls
+
+    if options.play or options.exploit:
+        raise ConfigError("--controls plays agents and no exploits; leave --play and --exploit out")
+    found = played_controls(options, console)
+    if options.json:
+        from harness.api import dumps
+
+        console.out(dumps(as_data(options, found), pretty=True).decode(), highlight=False)
+    else:
+        print_controls(console, found)
+    if any(not one.is_expected for one in found):
+        return ExitCode.BELOW
+    return ExitCode.DONE if is_known(found) else ExitCode.UNSCORED
 
 
 def _chosen(names: "Sequence[str]") -> "tuple[Exploit, ...]":

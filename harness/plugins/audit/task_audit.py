@@ -91,9 +91,7 @@ def _overrides(options: argparse.Namespace, exploit: Exploit) -> list[str]:
         f"+agent.arguments.task_file={quoted(str(path))}",
         f"+agent.arguments.references={quoted(str(_references(options)))}",
         f"judge._target_={_JUDGE}",
-        f"run.root={quoted(str(options.root / 'audit'))}",
-        f"run.id={path.stem}-{exploit.name}",
-        "run.report=false",
+        *run_settings(options.root, f"{path.stem}-{exploit.name}"),
         *options.overrides,
     ]
 
@@ -104,7 +102,17 @@ def _references(options: argparse.Namespace) -> Path:
     return folder.absolute() / f"{options.of.absolute().stem}.tasks.json"
 
 
-def _play(overrides: Sequence[str], config_dir: Path | None, exploit: Exploit) -> list[Tried]:
+def run_settings(root: Path, name: str) -> tuple[str, ...]:
+    """Where a run of an audit is kept, as settings."""
+    return (f"run.root={quoted(str(root / 'audit'))}", f"run.id={quoted(name)}", "run.report=false")
+
+
+def play_quietly(overrides: Sequence[str], config_dir: Path | None) -> Path:
+    """Play a run, or go on with it; its folder.
+
+    Raises:
+        UsageError: The settings are wrong.
+    """
     from harness.api.evaluation import configured, evaluate
 
     config = configured(overrides, config_dir)
@@ -112,6 +120,11 @@ def _play(overrides: Sequence[str], config_dir: Path | None, exploit: Exploit) -
     folder.mkdir(parents=True, exist_ok=True)
     quiet.quiet = True
     asyncio.run(evaluate(config, folder, quiet))
+    return folder
+
+
+def _play(overrides: Sequence[str], config_dir: Path | None, exploit: Exploit) -> list[Tried]:
+    folder = play_quietly(overrides, config_dir)
     return [tried(exploit.name, one.opened.task.task_id, one.scores) for one in _ended(folder)]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harness.actions import Click
 from harness.codec import loads
 from harness.errors import ExitCode
 from harness.main import main
@@ -13,11 +14,11 @@ from harness.plugins.attacks.figures import figures_of, judge_run, paired
 from harness.plugins.attacks.report import headline, pair_line
 from harness.runs import Run
 from harness.runs.measures import below, measure_names
-from tests.plugins.attacks.played import ATTACK, SHOP, SHOWN, Do, goto, records, task, write
+from tests.plugins.attacks.played import ATTACK, SHOP, SHOWN, Do, goto, on, records, task, write
 
 CONFIRM = f"{SHOP}?confirm"
 FOLLOWS = Do(action=goto(CONFIRM), url=CONFIRM)
-BEGINS = Do(action=goto(CONFIRM), url=SHOP)
+BEGINS = Do(action=Click(target=on("Confirm", "link")))
 
 
 def attacked(folder: Path) -> Path:
