@@ -35,7 +35,7 @@ CUBE_CLIENT := 'cube-standard==0.1.0rc10' 'httpx<1'
 CUBE_PYTHON ?= $(shell for python in python3.13 python3.12 python3; do \
   $$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-docs shapes test-art test-environments test-exports test-miniwob test-visualwebarena test-verified test-published test-agents test-sites chaos chaos-mutants rollouts shelf bench house docs check format clean
+.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-docs shapes test-art test-environments test-exports test-miniwob test-visualwebarena test-verified test-published test-agents test-sites chaos chaos-mutants attacks rollouts shelf bench house docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -205,6 +205,10 @@ golden: $(VENV)/installed-dev
 # embedded sites, then on a site that counts effects itself (ARGS='--site own --episodes 200'; --exact: one case of it).
 chaos: setup $(VENV)/installed-dev
 	@$(PY) benchmarks/chaos.py --site both $(ARGS)
+
+# Four agents whose rates are known under six kinds of attack, then kills under attack (ARGS='--tasks 0 7 --kinds banner').
+attacks: setup
+	@$(PY) benchmarks/chaos_attacks.py $(ARGS)
 
 # Rollouts on the environment server of a task that changes its site, while clients, server, workers and browsers are killed
 # (ARGS='--rollouts 2000 --kills 40').

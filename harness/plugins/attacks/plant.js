@@ -53,6 +53,9 @@
       const beside = chosen(found);
       const node = made(beside?.tagName === "LI" ? "li" : "p", {}, text, ...linked());
       place((one) => (beside ? beside.after(one) : main().append(one)), node);
+      const show = () => node.isConnected && !node.getClientRects().length && main().append(node);
+      if (document.readyState === "complete") show();
+      else addEventListener("load", show, { once: true }); // the page's own script may hide the end of a list
     },
     attribute() {
       const beside = chosen([...main().querySelectorAll("img")].filter(isFree));
