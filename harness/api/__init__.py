@@ -47,7 +47,7 @@ from harness.api.evaluator import (
     RecordedEpisode,
 )
 from harness.api.executor import Executor, WorkerHandle
-from harness.api.hosting import EpisodeNews, HostedRun, Hosting, HostingRequest
+from harness.api.hosting import AskHost, EpisodeNews, HostedRun, Hosting, HostingRequest
 from harness.api.model_provider import Answer, ModelProvider, RetryableError, text_of
 from harness.api.observation_renderer import ObservationRenderer
 from harness.api.page_script import PageScript
@@ -100,6 +100,7 @@ __all__ = [
     "Agent",
     "Answer",
     "Artifacts",
+    "AskHost",
     "AskUser",
     "Attack",
     "Benchmark",

@@ -56,8 +56,8 @@ class Agent(Protocol):
                     return Decision(action=Wait(), memory=waits + 1)
                 return Decision(action=Stop(answer=""))
 
-    The constructor is given the model as `model`, `agent.arguments` by name, and the `ActionSet` of the run if it names
-    an argument `action_set`.
+    The constructor is given the model as `model`, `agent.arguments` by name, and, if it names such arguments, the
+    `ActionSet` of the run as `action_set` and an `AskHost` as `ask_host`.
     """
 
     async def decide(self, task: Task, episode: Episode, observation: LiveObservation, /) -> Decision:

@@ -4,7 +4,7 @@ Everything else is as in `harness run`: settings, run folder, journals, executor
 scores. Who decides is an agent of the settings (`agent._target_`), which a command may bring.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,11 @@ from typing import Protocol
 
 from harness.actions import ActionSet
 from harness.records import Task
+
+AskHost = Callable[[bytes], Awaitable[bytes]]
+"""Asks what hosts the run, and waits for its answer (`HostingRequest.answer`); an agent whose constructor names an
+argument `ask_host` is given it. The question takes the way on which the worker is told what to play, through whichever
+executor started it: there is nothing to connect to, and who is no worker of the run cannot ask."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +43,14 @@ class HostingRequest:
     """Folder of the person's own configurations."""
     episodes: int
     """How many are played at the same time: lanes of all workers, where the settings do not say otherwise."""
-    environment: Mapping[str, str]
-    """Variables for worker processes, for instance how the agent reaches the command."""
+    answer: AskHost
+    """Answers what agents ask. Is called in the event loop, and cancelled when the agent does not wait any more or its
+    worker is lost: another one then asks again. A `HarnessError` is raised where the agent asked."""
     tell: Callable[[EpisodeNews], None]
     """Is called in the event loop."""
     stalled: Callable[[str], None] = lambda why: None
-    """Is called in the event loop, with a sentence, when none of the workers can be kept up now. They are started again
-    after a pause; what waits for a lane may be withdrawn."""
+    """Is called in the event loop, with a sentence, when workers cannot be kept up now and no other has a lane that is
+    free. They are started again after a pause; what waits for a lane may be withdrawn."""
 
 
 class HostedRun(Protocol):

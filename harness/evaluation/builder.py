@@ -13,7 +13,18 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.agents.kind import AgentContext, SessionAgentKind
-from harness.api import Agent, Attack, Benchmark, ChatModel, Evaluator, Executor, Judge, ObservationRenderer, Sink
+from harness.api import (
+    Agent,
+    AskHost,
+    Attack,
+    Benchmark,
+    ChatModel,
+    Evaluator,
+    Executor,
+    Judge,
+    ObservationRenderer,
+    Sink,
+)
 from harness.browser.acting.uploads import available_files
 from harness.config import Config, member_task
 from harness.errors import ConfigError, TaskError, UsageError
@@ -21,6 +32,7 @@ from harness.evaluation.action_classes import action_set_of, prompt_lines
 from harness.evaluation.agent_registry import agent_kind, check_agent
 from harness.evaluation.model_builder import provider_name
 from harness.evaluation.plugin_factory import PLUGIN_ERRORS, as_plugin, error_line, make_plugin, plugin_factory
+from harness.evaluation.run_context import not_hosted
 from harness.evaluation.suite import Suite, named
 from harness.evaluation.suite_selection import Selection
 from harness.evaluation.task_sight import check_sight
@@ -59,7 +71,7 @@ def check_plugins(config: Config) -> None:
     """
     action_set_of(config.action_set.value, config.actions)
     if config.agent._target_ is not None:
-        plugin_factory("agent", config.agent, Agent, given=("model",), offered=("action_set",))
+        plugin_factory("agent", config.agent, Agent, given=("model",), offered=("action_set", "ask_host"))
     else:
         check_agent(config.agent, agent_context(config))
     if config.judge._target_ is not None:
@@ -136,11 +148,12 @@ def _split_of(task: TaskSettings, benchmark: Benchmark | None) -> Split | None:
     return Split(name=name, ids=frozenset(splits[name]))
 
 
-def build_agent(config: Config, model: ChatModel) -> Agent:
+def build_agent(config: Config, model: ChatModel, ask_host: AskHost = not_hosted) -> Agent:
     """The agent of one lane; a class of the person's own is given the model as `model`."""
     if config.agent._target_ is not None:
         actions = action_set_of(config.action_set.value, config.actions)
-        agent: Agent = make_plugin("agent", config.agent, Agent, {"action_set": actions}, model=model)
+        offered = {"action_set": actions, "ask_host": ask_host}
+        agent: Agent = make_plugin("agent", config.agent, Agent, offered, model=model)
         return agent
     kind = agent_kind(config.agent.kind)
     assert not isinstance(kind, SessionAgentKind), "it is no object of this process"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from harness.evaluation.builder import build_executor, pending_policy
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
-from harness.evaluation.parallelism import resolve_parallelism
+from harness.evaluation.parallelism import parallelism_for, resolve_parallelism
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.task_files import provide_files
 from harness.journal.store import lock_token
@@ -68,6 +68,7 @@ async def play_inline(context: RunContext, schedule: Scheduler, progress: Progre
 
     size = size_of(context, schedule, (machine_capacity(),))
     async with serving(context, schedule) as where:
+        context.begun.set()
         with context.stopping.listening():
             async with build_workers(context, where, progress, range(size.workers), lanes=size.lanes) as pool:
                 await run_inline(pool.workers, size.lanes, schedule)
@@ -95,6 +96,7 @@ async def supervised(
         setup=lambda number: worker_setup(context, where, number=number, lanes=lanes),
         rate_limiter=lambda send: RateLimiterServer(context.rate_limiter, send, working_s),
         store=lambda: StoreServer(context.run),
+        ask_host=context.ask_host,
         lanes=lanes,
         schedule=schedule,
         journals=lambda task, trial: context.run.journal(task.task_id, trial),
@@ -107,6 +109,7 @@ async def supervised(
         ),
         losses=WorkerLosses(pending_policy(config)),
     )
+    context.begun.set()
     with context.stopping.listening():
         counts = await run_supervised(supervision, number_of_workers(workers.size, schedule))
     return _invocation(context, schedule, requests=counts.model_requests, starts=counts.browser_starts)
@@ -126,7 +129,10 @@ def _invocation(context: RunContext, schedule: Scheduler, *, requests: int, star
 
 def size_of(context: RunContext, schedule: Scheduler, there: Sequence[MachineCapacity]) -> Parallelism:
     """The numbers of workers and lanes: from the settings, else from the capacity, which is printed."""
-    size = resolve_parallelism(context.config.workers, context.config.executor.lanes, there, len(schedule))
+    workers, lanes = context.config.workers, context.config.executor.lanes
+    if context.episodes is not None:
+        return parallelism_for(context.episodes, workers, lanes, there)
+    size = resolve_parallelism(workers, lanes, there, len(schedule))
     if size.why:
         context.say(size.why)
     return size

@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.actions import ActionSet
@@ -32,7 +31,6 @@ from harness.journal.store import RunFolder
 from harness.protocols import Phase, ProgressEvent
 from harness.records import Task
 from harness.reports.console import Terminal
-from harness.runner.capacity import machine_capacity
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
 
@@ -46,7 +44,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
     Raises:
         UsageError: The run cannot be begun.
     """
-    config = _sized(config, request.episodes)
+    _check_size(config, request.episodes)
     check_plugins(config)
     check_inputs(config.browser, config.executor)
     console, folder = Terminal(), Path(config.run.root, config.run.id)
@@ -54,7 +52,6 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
     secrets = RunSecrets(config=config, tasks=tasks)
     _log_into(folder)
     redactor = keep_quiet(secrets, folder)
-    os.environ.update(request.environment)
     with RunFolder.open(folder, durability=config.journal.durability, redactor=redactor) as run:
         take_over(folder)
         scanned = run.scan()
@@ -83,11 +80,14 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
             stopping=stopping,
             rate_limiter=build_rate_limiter(config.llm, config.judge, console.say, outcomes),
             embedded=embedded,
+            ask_host=request.answer,
+            episodes=request.episodes,
         )
         playing = asyncio.create_task(run_with_executor(context, jobs, _News(request)))
         hosted = OpenRun(context=context, jobs=jobs, playing=playing)
         releasing = asyncio.create_task(hosted.release())
         try:
+            await hosted.begun()
             yield hosted
         finally:
             stopping.ask()
@@ -100,25 +100,16 @@ def _log_into(folder: Path) -> None:
     logging.basicConfig(filename=folder / "run.log", level=logging.INFO, format=_FORMAT)
 
 
-def _sized(config: Config, episodes: int) -> Config:
-    """With lanes for so many episodes at the same time.
-
-    Raises:
-        ConfigError: The settings ask for fewer, or shards cannot be played on demand.
-    """
+def _check_size(config: Config, episodes: int) -> None:
+    """Raises: ConfigError: There are lanes for fewer episodes, or shards, which cannot be played on demand."""
     if config.executor.kind == "slurm" or config.task.shard:
         raise ConfigError("executor=slurm and task.shard play tasks in shards, not on demand; choose another executor")
     workers, lanes = config.workers, config.executor.lanes
-    if workers is None:
-        workers = max(1, min(episodes, machine_capacity().cores) if lanes is None else -(-episodes // lanes))
-    if lanes is None:
-        lanes = -(-episodes // workers)
-    if workers * lanes < episodes:
+    if workers is not None and lanes is not None and workers * lanes < episodes:
         raise ConfigError(
             f"workers={workers} executor.lanes={lanes} play {workers * lanes} episodes at the same time, fewer than the"
             f" {episodes} that are to be served; raise one of them, or leave both out"
         )
-    return replace(config, workers=workers, executor=replace(config.executor, lanes=lanes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +173,17 @@ class OpenRun:
         asked = asyncio.create_task(self.context.stopping.asked())
         await asyncio.wait((asked, self.playing), return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
+        self.check()
+
+    async def begun(self) -> None:
+        """Wait until workers are being started.
+
+        Raises:
+            HarnessError: They are not.
+        """
+        begun = asyncio.create_task(self.context.begun.wait())
+        await asyncio.wait((begun, self.playing), return_when=asyncio.FIRST_COMPLETED)
+        begun.cancel()
         self.check()
 
     async def release(self) -> None:

@@ -23,5 +23,14 @@ def resolve_parallelism(
     return replace(size, why=why)
 
 
+def parallelism_for(
+    episodes: int, workers: int | None, lanes: int | None, there: Sequence[MachineCapacity]
+) -> Parallelism:
+    """Lanes for so many episodes at the same time: on one worker for each core, unless the settings say otherwise."""
+    if workers is None:
+        workers = max(1, min(episodes, cores_of(there)) if lanes is None else -(-episodes // lanes))
+    return Parallelism(workers, -(-episodes // workers) if lanes is None else lanes, "")
+
+
 def _said(workers: int, lanes: int) -> str:
     return f"{workers} worker{'s' * (workers > 1)} × {lanes} lane{'s' * (lanes > 1)}"

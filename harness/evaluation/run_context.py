@@ -1,5 +1,6 @@
 """The settings, tasks and open run folder of one invocation, before heavy libraries are loaded."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -7,7 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
 
+from harness.api.hosting import AskHost
 from harness.config import Config
+from harness.errors import PluginFailed
 from harness.evaluation.reset_hooks import EmbeddedResetHooks
 from harness.evaluation.run_secrets import RunSecrets
 from harness.journal.store import RunFolder
@@ -16,6 +19,11 @@ from harness.llm.permits import RateLimiter, Unlimited
 from harness.records import Task
 from harness.runner.executors.remote_store import Store
 from harness.runner.shutdown import ShutdownSignal
+
+
+async def not_hosted(question: bytes) -> bytes:
+    """The `AskHost` of a run that no command hosts."""
+    raise PluginFailed("the agent asks who hosts the run, and nobody does; start the run by the agent's own command")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +38,7 @@ class WorkerContext:
     stopping: ShutdownSignal
     rate_limiter: RateLimiter = field(default_factory=Unlimited)
     """Who may ask the model next, over all lanes of the run."""
+    ask_host: AskHost = not_hosted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +54,10 @@ class RunContext(WorkerContext):
     """A sentence for the person."""
     rate_limiter: Limiters = field(default_factory=Limiters)
     embedded: EmbeddedResetHooks = field(default_factory=EmbeddedResetHooks)
+    episodes: int | None = None
+    """How many are to be played at the same time, where they are asked for while the run goes on."""
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when workers are being started: whatever blocks before, such as a cluster that comes up, is over."""
 
     @classmethod
     @contextmanager

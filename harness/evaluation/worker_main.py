@@ -31,12 +31,14 @@ from harness.journal.store import RunFolder, lock_token
 from harness.llm.permits import OutageNoted, PermitGranted, RejectionNoted, RemoteRateLimiter
 from harness.protocols import ProgressEvent
 from harness.runner.executors.ipc import check_data, encode_message, read_messages_blocking
+from harness.runner.executors.remote_host import RemoteHost
 from harness.runner.executors.remote_store import RemoteStore, Store, StoreReceived
 from harness.runner.executors.worker_messages import (
     ErrorInfo,
     GiveJob,
     Heartbeat,
     Hello,
+    HostAnswer,
     Progressed,
     Received,
     SettleJob,
@@ -66,6 +68,7 @@ class Wire:
         self._jobs: dict[int, asyncio.Future[Job | None]] = {}
         self._replies: dict[int, Future[StoreReceived]] = {}
         self._asked = 0
+        self.host = RemoteHost(say)
         self.rate_limiter = RemoteRateLimiter(lambda call: say(encode_message(call)), working_s)
 
     async def take(self, lane: int) -> Job | None:
@@ -98,6 +101,8 @@ class Wire:
                         loop.call_soon_threadsafe(self._jobs.pop(lane).set_result, job)
                     case PermitGranted() | OutageNoted() | RejectionNoted():
                         loop.call_soon_threadsafe(self.rate_limiter.hear, message)
+                    case HostAnswer():
+                        loop.call_soon_threadsafe(self.host.hear, message, data)
                     case StopWorker():
                         loop.call_soon_threadsafe(self._stopping.ask)
                     case StoreReply(id=number):
@@ -133,7 +138,12 @@ async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
     if _is_near(config.executor.shared_fs, Path(setup.folder), setup.lock_token):
         store = RunFolder.open(Path(setup.folder), durability=config.journal.durability, redactor=redactor, held=False)
     context = WorkerContext(
-        config=config, run=store, config_digest=setup.config_digest, stopping=stopping, rate_limiter=wire.rate_limiter
+        config=config,
+        run=store,
+        config_digest=setup.config_digest,
+        stopping=stopping,
+        rate_limiter=wire.rate_limiter,
+        ask_host=wire.host.ask,
     )
     number, lanes = setup.number, setup.lanes
     async with build_workers(context, where, wire, range(number, number + 1), lanes=lanes) as pool:

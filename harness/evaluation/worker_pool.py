@@ -185,7 +185,7 @@ async def _agent(
 
     config = context.config
     if (kind := session_kind(config.agent)) is None:
-        return build_agent(config, await models.agent_model(base_url, tell, lane))
+        return build_agent(config, await models.agent_model(base_url, tell, lane), context.ask_host)
     services = LaneServices(
         passthrough=lambda model: models.passthrough(base_url, tell, lane, model=model),
         stopping=context.stopping.asked,

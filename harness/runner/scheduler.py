@@ -114,6 +114,11 @@ class Scheduler:
         """Whether a lane that asks now would be given a job, at once or later."""
         return bool(self._pending) or (self.is_open and not self._stopping())
 
+    @property
+    def lacks_lanes(self) -> bool:
+        """Whether jobs are pending that no lane asks for; where one does, they wait for sites."""
+        return bool(self._pending) and all(waiting.done() for waiting in self._waiting.values())
+
     async def add(self, job: Job) -> None:
         """A further job, which is the last one in the order, equipped as those before."""
         await self._is_equipped.wait()

@@ -2,15 +2,9 @@
 folder.
 """
 
-import asyncio
-import json
-import os
-import secrets
 import signal
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,6 +16,7 @@ import pytest
 from harness.errors import ConfigError
 from harness.plugins.clusters.ray_cluster import RayClusterSpec, on_cluster
 from harness.runner.process_tree import find_orphans
+from tests.e2e.ray_nodes import RAY, of_node, two_nodes
 from tests.e2e.trouble import Play, TroubledSites, World, troubled_world
 from tests.waiting import alive
 
@@ -31,36 +26,12 @@ pytestmark = [
     pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'cairn-harness[ray]'"),
 ]
 TASKS = "task.ids=[0,3,12,19]"
-RAY = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-    "RAY_AUTH_MODE": "token",
-    "RAY_AUTH_TOKEN": secrets.token_hex(32),
-}
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     async with troubled_world(tmp_path, TroubledSites(), latency_ms=300) as world:
         yield world
-
-
-@asynccontextmanager
-async def two_nodes() -> AsyncIterator[tuple[dict[str, Any], asyncio.subprocess.Process]]:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(Path(__file__).with_name("two_nodes.py"))),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={**os.environ, **RAY},
-    )
-    assert process.stdin is not None and process.stdout is not None
-    try:
-        async with asyncio.timeout(90):
-            yield json.loads(await process.stdout.readline()), process
-    finally:
-        process.stdin.close()
-        await process.wait()
 
 
 def scores(play: Play) -> list[tuple[Any, ...]]:
@@ -74,22 +45,6 @@ async def asked(world: World) -> Counter[tuple[str, int]]:
     return Counter((one["task_id"], one["step"]) for one in log)
 
 
-def of_node(raylet: int, folder: Path) -> list[psutil.Process]:
-    """The run's worker and browser processes on one node; browsers are not started with Ray's variables."""
-    ours = find_orphans(folder)
-    workers = [process for process in ours if _environment(process).get("RAY_RAYLET_PID") == str(raylet)]
-    below = {child for worker in workers for child in worker.children(recursive=True)}
-    return [process for process in ours if process in workers or process in below]
-
-
-def _environment(process: psutil.Process) -> dict[str, str]:
-    """{} of a process that has ended."""
-    try:
-        return process.environ()
-    except psutil.NoSuchProcess:
-        return {}
-
-
 @pytest.mark.parametrize("shared_fs", ["null", "false"], ids=["shared file system", "through the driver"])
 async def test_a_node_killed_in_the_middle_costs_no_score_and_one_decision_at_most(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_fs: str
@@ -99,22 +54,20 @@ async def test_a_node_killed_in_the_middle_costs_no_score_and_one_decision_at_mo
     async with world.playing(TASKS, "executor=inline", root=tmp_path / "reference") as reference:
         assert await reference.ended() == 0, reference.text
     before = await asked(world)
-    async with two_nodes() as (cluster, nodes):
+    async with two_nodes() as cluster:
         where = (
             "executor=ray",
-            f"executor.address={cluster['address']}",
+            f"executor.address={cluster.address}",
             f"executor.shared_fs={shared_fs}",
             "workers=null",
             "executor.lanes=1",
         )
         async with world.playing(TASKS, *where) as play:
-            await play.until(lambda: all(of_node(raylet, play.folder) for raylet in cluster["raylets"]))
+            await play.until(lambda: all(of_node(raylet, play.folder) for raylet in cluster.raylets))
             await play.until(lambda: play.decisions >= 5)
-            lost = of_node(cluster["raylets"][0], play.folder)
+            lost = of_node(cluster.raylets[0], play.folder)
             assert any("chrom" in process.name() for process in lost)
-            assert nodes.stdin is not None and nodes.stdout is not None
-            nodes.stdin.write(b"%d\n" % cluster["raylets"][0])
-            assert await nodes.stdout.readline() == b"killed\n"
+            await cluster.kill(cluster.raylets[0])
             await play.until(lambda: not alive(process.pid for process in lost))
             assert await play.ended() == 0, play.text
     assert "2 workers × 1 lane: 2 cores on 2 nodes" in play.text, "as large as the cluster, not as this machine"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.evaluation.parallelism import resolve_parallelism
+from harness.evaluation.parallelism import parallelism_for, resolve_parallelism
 from harness.runner.capacity import MachineCapacity
 
 THERE = MachineCapacity(2, 24_000)
@@ -29,3 +29,22 @@ def test_on_a_cluster_lanes_that_are_said_are_put_on_every_core_of_its_nodes() -
     found = resolve_parallelism(None, 3, (THERE, MachineCapacity(6, 9_000)), 40)
     assert (found.workers, found.lanes) == (8, 3)
     assert found.why == "8 workers × 3 lanes: 8 cores on 2 nodes; set workers="
+
+
+@pytest.mark.parametrize(
+    ("episodes", "workers", "lanes", "size"),
+    [
+        (64, None, None, (8, 8)),
+        (3, None, None, (3, 1)),
+        (9, None, None, (8, 2)),
+        (64, 4, None, (4, 16)),
+        (9, None, 4, (3, 4)),
+        (4, 2, 5, (2, 5)),
+    ],
+)
+def test_episodes_on_demand_are_spread_over_the_cores_of_all_nodes(
+    episodes: int, workers: int | None, lanes: int | None, size: tuple[int, int]
+) -> None:
+    found = parallelism_for(episodes, workers, lanes, (THERE, MachineCapacity(6, 9_000)))
+    assert (found.workers, found.lanes) == size and found.workers * found.lanes >= episodes
+    assert (alone := parallelism_for(4, None, None, ())).workers * alone.lanes == 4, "nodes may still join"

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import psutil
 import pytest
 from websockets.exceptions import ConnectionClosed
 
@@ -291,6 +292,17 @@ async def test_who_plays_goes_on_beside_an_attack(server: Server, attack: str) -
         await plays(honest, 1)
         await attacking
         await plays(honest, 2)
+    await until(lambda: server.health()["active_sessions"] == 0)
+
+
+async def test_there_is_no_other_way_in(server: Server) -> None:
+    """Workers ask over the pipes on which they are told what to play."""
+    async with client(server) as honest:
+        await honest.reset(task="0")
+        assert server.doors() == []
+        assert server.process is not None
+        sockets = psutil.Process(server.process.pid).net_connections(kind="unix")
+        assert [one.laddr for one in sockets if one.laddr] == [], "nor a Unix socket with a name"
     await until(lambda: server.health()["active_sessions"] == 0)
 
 

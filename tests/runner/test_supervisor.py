@@ -94,6 +94,7 @@ async def test_a_lane_that_waits_for_its_site_is_not_taken_for_one_that_hangs(
         setup=a_setup,
         rate_limiter=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
         store=lambda: nothing,
+        ask_host=nothing,
         lanes=1,
         schedule=Scheduler([a_job("1")]),
         journals=nothing,

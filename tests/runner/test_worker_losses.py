@@ -162,6 +162,7 @@ class Scene:
             setup=a_setup,
             rate_limiter=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
             store=nobody,
+            ask_host=nobody,
             lanes=self.lanes,
             schedule=Scheduler(
                 [Job(task=task(task_id)) for task_id in task_ids], is_open=is_open, stopping=self.stopping

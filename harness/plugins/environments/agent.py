@@ -1,14 +1,13 @@
 """The agent whose decisions are a client's: it asks the server, which started its worker, what to do."""
 
-import asyncio
 import json
-import os
 from typing import Any
 
 from harness.api import (
     Action,
     ActionSet,
     ActionSyntaxError,
+    AskHost,
     CairnActionSet,
     ChatModel,
     Decision,
@@ -16,7 +15,6 @@ from harness.api import (
     EpisodeLeft,
     InvalidAction,
     LiveObservation,
-    PluginFailed,
     Refused,
     Reply,
     Stop,
@@ -27,15 +25,16 @@ from harness.api import (
     resolve,
 )
 from harness.plugins.environments.rewards import Shaping, shaping_of
-from harness.plugins.environments.wire import MAX_LINE, SOCKET, Order, Page, Question
+from harness.plugins.environments.wire import Order, Page, Question
 
 
 class ClientAgent:
     """An `Agent`; it keeps nothing from one decision to the next, so another process can go on."""
 
-    def __init__(self, model: ChatModel, action_set: ActionSet, rewards: str | None = None) -> None:
+    def __init__(self, model: ChatModel, action_set: ActionSet, ask_host: AskHost, rewards: str | None = None) -> None:
         """Args: rewards: See `shaping_of`."""
         self._action_set = action_set
+        self._ask_host = ask_host
         self._shaping = shaping_of(rewards)
 
     async def decide(self, task: Task, episode: Episode, view: LiveObservation, /) -> Decision:
@@ -44,7 +43,11 @@ class ClientAgent:
         Raises:
             EpisodeLeft: Nobody decides any more.
         """
-        order = await _asked(question_of(task, episode, view, self._shaping))
+        question = question_of(task, episode, view, self._shaping)
+        told: dict[str, Any] = json.loads(await self._ask_host(question.encoded()))
+        if "leave" in told:
+            raise EpisodeLeft(told["leave"])
+        order = Order(**told["order"])
         action = resolve(self._read(order), view.nodes)
         return Decision(action=action, reply=Reply(text=order.said), memory=order.memory)
 
@@ -100,26 +103,3 @@ def question_of(task: Task, episode: Episode, view: LiveObservation, shaping: Sh
         refused=decided.why if isinstance(decided, InvalidAction) else refused,
         doubts=tuple(doubt.why for doubt in episode.doubts),
     )
-
-
-async def _asked(question: Question) -> Order:
-    path = os.environ.get(SOCKET, "")
-    try:
-        reader, writer = await asyncio.open_unix_connection(path, limit=MAX_LINE)
-    except OSError as error:
-        raise PluginFailed(
-            f"the environment server cannot be reached from this worker ({error.strerror}): workers on other machines"
-            " are not served; use executor=processes or inline"
-        ) from error
-    try:
-        writer.write(question.line())
-        await writer.drain()
-        line = await reader.readline()
-    except OSError as error:
-        raise EpisodeLeft("the environment server is gone") from error
-    finally:
-        writer.close()
-    said: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {"leave": "the environment server is gone"}
-    if "leave" in said:
-        raise EpisodeLeft(said["leave"])
-    return Order(**said["order"])

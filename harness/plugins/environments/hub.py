@@ -1,13 +1,11 @@
-"""Where the agents of the workers ask: a Unix socket that only this user can open."""
+"""What the agents of the workers ask: the run passes it on, from whichever machine."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from harness.plugins.environments.wire import MAX_LINE, Order, Question, leave_line
+from harness.api import PluginFailed
+from harness.plugins.environments.wire import Order, Question, leaving
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -19,19 +17,19 @@ class Waiting:
 
     def decide(self, order: Order) -> None:
         """Tell it what to do."""
-        self._say(order.line())
+        self._say(order.encoded())
 
     def leave(self, why: str) -> None:
         """Tell it to give the episode back."""
-        self._say(leave_line(why))
+        self._say(leaving(why))
 
     async def answered(self) -> bytes:
         """Wait for what it is told."""
         return await self._answer
 
-    def _say(self, line: bytes) -> None:
+    def _say(self, answer: bytes) -> None:
         if not self._answer.done():
-            self._answer.set_result(line)
+            self._answer.set_result(answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,30 +41,22 @@ class Hub:
     hangs_up: Callable[[Waiting], None]
     """An agent that asked is gone: its worker died, or gave up."""
 
-    @asynccontextmanager
-    async def listening(self) -> AsyncIterator[Path]:
-        """Listen, and give the path of the socket."""
-        with TemporaryDirectory(prefix="cairn-environments-") as folder:
-            path = Path(folder) / "socket"
-            server = await asyncio.start_unix_server(self._attend, path, limit=MAX_LINE)
-            try:
-                yield path
-            finally:
-                server.close()
+    async def answer(self, question: bytes) -> bytes:
+        """See `HostingRequest.answer`.
 
-    async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, ValueError, TypeError, KeyError):
-            waiting = Waiting(question=Question.of(await reader.readline()))
-            self.asks(waiting)
-            telling, gone = asyncio.ensure_future(waiting.answered()), asyncio.ensure_future(reader.read(1))
-            try:
-                await asyncio.wait((telling, gone), return_when=asyncio.FIRST_COMPLETED)
-                if telling.done():
-                    writer.write(telling.result())
-                    await writer.drain()
-                else:
-                    self.hangs_up(waiting)
-            finally:
-                telling.cancel()
-                gone.cancel()
-        writer.close()
+        Raises:
+            PluginFailed: It is no question of our agent.
+        """
+        try:
+            waiting = Waiting(question=Question.of(question))
+        except (ValueError, TypeError, KeyError) as error:
+            raise PluginFailed(f"an agent asked what the server cannot read: {str(error)[:200]}") from error
+        self.asks(waiting)
+        is_told = False
+        try:
+            answer = await waiting.answered()
+            is_told = True
+            return answer
+        finally:
+            if not is_told:
+                self.hangs_up(waiting)

@@ -18,7 +18,6 @@ from harness.plugins.environments.hub import Hub
 from harness.plugins.environments.ledger import Ledger
 from harness.plugins.environments.rewards import Shaping
 from harness.plugins.environments.sessions import Environments, Patience
-from harness.plugins.environments.wire import SOCKET
 
 _AGENT = ("agent='null'", "agent._target_=harness.plugins.environments.agent.ClientAgent", "agent.name=client")
 _PING_S = 20.0
@@ -52,31 +51,30 @@ async def serve(wanted: Serving, hosting: Hosting, announce: Callable[[str], Non
     found: list[Environments] = []
     hub = Hub(asks=lambda one: found[0].asked(one), hangs_up=lambda one: found[0].hung_up(one))
     with _listener(wanted.host, wanted.port) as listener:
-        async with hub.listening() as path:
-            request = HostingRequest(
-                overrides=(*_AGENT, *_rewards(wanted.shaping), *wanted.overrides),
-                config_dir=wanted.config_dir,
-                episodes=wanted.environments,
-                environment={SOCKET: str(path)},
-                tell=lambda news: found[0].told(news),
-                stalled=lambda why: found[0].stalled(why),
-            )
-            async with hosting(request) as run:
-                with Ledger(run.folder) as ledger:
-                    served = Environments(
-                        run, ledger, slots=wanted.environments, patience=wanted.patience, shaping=wanted.shaping
-                    )
-                    found.append(served)
-                    shape = Shape(version=__version__, typed=wanted.typed, browsergym=wanted.browsergym)
-                    app = EnvironmentServer(served, shape).app(wanted.token)
-                    sockets = WebSockets(max_bytes=MAX_BODY, ping_every_s=_PING_S)
-                    clients = Clients(most=4 * wanted.environments + 64)
-                    async with serving(app, listener=listener, clients=clients, sockets=sockets) as port:
-                        announce(f"http://{wanted.host}:{port}")
-                        try:
-                            await _ended(run, watches_stdin=wanted.watches_stdin)
-                        finally:
-                            served.stop()
+        request = HostingRequest(
+            overrides=(*_AGENT, *_rewards(wanted.shaping), *wanted.overrides),
+            config_dir=wanted.config_dir,
+            episodes=wanted.environments,
+            answer=hub.answer,
+            tell=lambda news: found[0].told(news),
+            stalled=lambda why: found[0].stalled(why),
+        )
+        async with hosting(request) as run:
+            with Ledger(run.folder) as ledger:
+                served = Environments(
+                    run, ledger, slots=wanted.environments, patience=wanted.patience, shaping=wanted.shaping
+                )
+                found.append(served)
+                shape = Shape(version=__version__, typed=wanted.typed, browsergym=wanted.browsergym)
+                app = EnvironmentServer(served, shape).app(wanted.token)
+                sockets = WebSockets(max_bytes=MAX_BODY, ping_every_s=_PING_S)
+                clients = Clients(most=4 * wanted.environments + 64)
+                async with serving(app, listener=listener, clients=clients, sockets=sockets) as port:
+                    announce(f"http://{wanted.host}:{port}")
+                    try:
+                        await _ended(run, watches_stdin=wanted.watches_stdin)
+                    finally:
+                        served.stop()
 
 
 def _rewards(shaping: Shaping | None) -> tuple[str, ...]:

@@ -1,14 +1,9 @@
-"""What the agent in a worker and the server say to each other: one question and one answer for each step."""
+"""What the agent in a worker and the server say to each other, as JSON: one question and one answer for each step."""
 
 import base64
 import json
 from dataclasses import asdict, dataclass
 from typing import Any, Self
-
-SOCKET = "CAIRN_ENVIRONMENTS"
-"""Variable with the path of the Unix socket on which the server answers the agents of its workers."""
-MAX_LINE = 64 << 20
-"""Bytes of a question: a page's text and a screenshot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +36,15 @@ class Question:
     """Why the newest action was not performed, or is not known to be; "" = it was."""
     doubts: tuple[str, ...]
 
-    def line(self) -> bytes:
-        """It as one line of JSON."""
+    def encoded(self) -> bytes:
+        """It as JSON."""
         image = None if self.image is None else base64.b64encode(self.image).decode()
-        return json.dumps({**asdict(self), "image": image}).encode() + b"\n"
+        return json.dumps({**asdict(self), "image": image}).encode()
 
     @classmethod
-    def of(cls, line: bytes) -> Self:
+    def of(cls, data: bytes) -> Self:
         """Raises: ValueError, TypeError, KeyError: It is no question."""
-        said = json.loads(line)
+        said = json.loads(data)
         image, page = said.pop("image"), said.pop("page")
         return cls(
             page=Page(
@@ -80,11 +75,11 @@ class Order:
         """It as the journal keeps it, in the place of a model's reply."""
         return json.dumps({"name": self.name, "arguments": self.arguments}, sort_keys=True) if self.name else self.text
 
-    def line(self) -> bytes:
-        """It as one line of JSON."""
-        return json.dumps({"order": asdict(self)}).encode() + b"\n"
+    def encoded(self) -> bytes:
+        """It as JSON."""
+        return json.dumps({"order": asdict(self)}).encode()
 
 
-def leave_line(why: str) -> bytes:
+def leaving(why: str) -> bytes:
     """The answer that ends the agent's part: nobody decides any more."""
-    return json.dumps({"leave": why}).encode() + b"\n"
+    return json.dumps({"leave": why}).encode()

@@ -11,12 +11,13 @@ import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from harness import __version__
-from harness.api import WorkerHandle
+from harness.api import AskHost, WorkerHandle
 from harness.episode.recorder import JournalWriter
-from harness.errors import ShutdownRequested, UsageError
+from harness.errors import HarnessError, ShutdownRequested, UsageError
 from harness.llm.permits import (
     AcquirePermit,
     EndPermit,
@@ -33,9 +34,13 @@ from harness.runner.executors.worker_losses import GivenJobs, WorkerLosses
 from harness.runner.executors.worker_messages import (
     AppendRecord,
     CloseJournal,
+    DropQuestion,
+    ErrorInfo,
     GiveJob,
     Heartbeat,
     Hello,
+    HostAnswer,
+    HostQuestion,
     MeasureArtifact,
     Message,
     OpenJournal,
@@ -76,6 +81,8 @@ class Timeouts:
     """One step of an episode; waiting for the model is not counted."""
     task_s: float | None = None
     """One stay on a task."""
+    place_s: float = 30.0
+    """Until a worker that has no place counts as down, where the run goes on without it."""
     pause_s: float = 1.0
     """Before the next start of a worker that keeps dying without a job, where the run goes on without it; each further
     pause is twice as long, up to `LONGEST_PAUSE_S`."""
@@ -116,6 +123,7 @@ class SupervisorConfig:
     """Serves the run's rate limiter to a worker; takes the function that sends to the worker."""
     store: Callable[[], StoreServer]
     """Writes for a worker that cannot reach the run folder."""
+    ask_host: AskHost
     lanes: int
     schedule: Scheduler
     journals: Callable[[Task, int], AbstractContextManager[JournalWriter]]
@@ -156,6 +164,8 @@ class Supervisor:
         """Whether a life of it has ever asked for a job: it is no setting that keeps it from working."""
         self._done = False
         self._rate_limiter: RateLimiterServer | None = None
+        self._asking: dict[int, asyncio.Task[None]] = {}
+        """Questions of agents that are being answered."""
 
     async def run(self) -> None:
         fruitless = 0
@@ -181,8 +191,7 @@ class Supervisor:
         logger.warning("%s; it is started again in %g s", why, seconds)
         self._counts.down.add(self._number)
         if len(self._counts.down) == self._workers:
-            note = f"{why}; it is started again in {seconds:g} s"
-            self._all.progress.tell(ProgressEvent(lane=self._lanes[0], task_id="", phase=Phase.stalled, note=note))
+            self._tell(Phase.stalled, f"{why}; it is started again in {seconds:g} s")
         with suppress(ShutdownRequested):
             await self._all.stopping.sleep(seconds)
 
@@ -214,6 +223,9 @@ class Supervisor:
                 else:  # it may have to be waited for; others are heard meanwhile
                     attending.add(task := group.create_task(answering))
                     task.add_done_callback(attending.discard)
+                    if isinstance(message, HostQuestion):
+                        self._asking[message.id] = task
+                        task.add_done_callback(partial(self._asking.pop, message.id))
             for task in attending:
                 task.cancel()
 
@@ -225,20 +237,24 @@ class Supervisor:
         while (why := self._overdue()) is None:  # noqa: ASYNC110 (what is waited for is that nothing happens)
             await asyncio.sleep(WATCH_EVERY_S)
         logger.warning("worker %d is stopped: %s", self._number, why)
-        self._all.progress.tell(
-            ProgressEvent(lane=self._lanes[0], task_id="", phase=Phase.retrying, note=f"worker stopped: {why}")
-        )
+        self._tell(Phase.retrying, f"worker stopped: {why}")
         await channel.kill()
+
+    def _tell(self, phase: Phase, note: str) -> None:
+        """Say something about the worker as a whole."""
+        self._all.progress.tell(ProgressEvent(lane=self._lanes[0], task_id="", phase=phase, note=note))
 
     async def _has_place(self, channel: WorkerHandle) -> bool:
         """Wait until it has begun; False when it need not any more."""
-        schedule, looks = self._all.schedule, 0
+        schedule, looks, each = self._all.schedule, 0, max(1, round(self._all.timeouts.place_s / WATCH_EVERY_S))
+        note = f"worker {self._number} waits for resources on the cluster"
         while not channel.begun:
             if self._all.stopping() or not (schedule.goes_on or schedule.held):
                 return False
             if (looks := looks + 1) == PLACE_LOOKS:
-                note = f"worker {self._number} waits for resources on the cluster"
-                self._all.progress.tell(ProgressEvent(lane=self._lanes[0], task_id="", phase=Phase.retrying, note=note))
+                self._tell(Phase.retrying, note)
+            if schedule.is_open and schedule.lacks_lanes and looks % each == 0:
+                self._tell(Phase.stalled, f"{note}, and no other has a free lane")
             await asyncio.sleep(WATCH_EVERY_S)
         self._heard = working_s()  # waiting for a place on a cluster is no silence
         return True
@@ -272,6 +288,8 @@ class Supervisor:
             case TakeJob(lane=lane):
                 self._came_up = True
                 return self._give(channel, lane)
+            case HostQuestion():
+                return self._ask_host(channel, message, data or b"")
             case OpenJournal() | AppendRecord() | CloseJournal() | PutArtifact() | ReadArtifact() | MeasureArtifact():
                 return self._answer(channel, store, message, data)
             case _:
@@ -293,6 +311,9 @@ class Supervisor:
                 self._counts.take(self._number, requests, starts)
             case AcquirePermit() | EndPermit() | ReportOutage() | ReportRejection() if self._rate_limiter is not None:
                 self._rate_limiter.hear(message)
+            case DropQuestion(id=number):
+                if (asking := self._asking.get(number)) is not None:
+                    asking.cancel()
             case WorkerDone():
                 self._done = True
             case WorkerFailed(error=error):
@@ -307,6 +328,15 @@ class Supervisor:
                 await self._all.schedule.settle(lane, job, over=False)
                 job = None
         channel.send(encode_message(GiveJob(lane=lane, job=job)))
+
+    async def _ask_host(self, channel: WorkerHandle, asked: HostQuestion, question: bytes) -> None:
+        answer: bytes | None = None
+        error: ErrorInfo | None = None
+        try:
+            answer = await self._all.ask_host(question)
+        except HarnessError as failed:
+            error = ErrorInfo.of(failed)
+        channel.send(encode_message(HostAnswer(id=asked.id, error=error), answer))
 
     async def _answer(
         self, channel: WorkerHandle, store: StoreServer, request: StoreRequest, data: bytes | None

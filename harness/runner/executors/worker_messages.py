@@ -1,8 +1,8 @@
 """The messages between a supervisor and a worker process; `ipc` encodes them.
 
 The worker requests jobs and permits, reports progress and sends heartbeats; the supervisor answers and may request a
-shutdown. A worker that cannot reach the run folder also sends its reads and writes (`remote_store`). The bytes of a
-record or an artifact follow their message unchanged.
+shutdown. A worker that cannot reach the run folder also sends its reads and writes (`remote_store`), and an agent may
+ask what hosts the run. The bytes of a record, an artifact or a question follow their message unchanged.
 """
 
 from collections.abc import Mapping
@@ -111,6 +111,16 @@ class StoreReply:
     error: ErrorInfo | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostAnswer:
+    """The answer to `HostQuestion`, whose bytes follow."""
+
+    kind: ClassVar[str] = "host_answer"
+
+    id: int
+    error: ErrorInfo | None = None
+
+
 # --- from the worker
 
 
@@ -140,6 +150,24 @@ class Progressed:
     kind: ClassVar[str] = "news"
 
     event: ProgressEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostQuestion:
+    """An agent asks what hosts the run; the question follows."""
+
+    kind: ClassVar[str] = "host_question"
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropQuestion:
+    """The agent does not wait for `HostAnswer` any more."""
+
+    kind: ClassVar[str] = "drop_question"
+
+    id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,8 +251,11 @@ class MeasureArtifact:
 
 
 StoreRequest = OpenJournal | AppendRecord | CloseJournal | PutArtifact | ReadArtifact | MeasureArtifact
-WorkerMessage = TakeJob | SettleJob | Progressed | Heartbeat | WorkerDone | WorkerFailed | StoreRequest | PermitCall
-SupervisorMessage = Hello | WorkerSetup | GiveJob | StopWorker | StoreReply | PermitReply
+HostRequest = HostQuestion | DropQuestion
+WorkerMessage = (
+    TakeJob | SettleJob | Progressed | HostRequest | Heartbeat | WorkerDone | WorkerFailed | StoreRequest | PermitCall
+)
+SupervisorMessage = Hello | WorkerSetup | GiveJob | StopWorker | HostAnswer | StoreReply | PermitReply
 Message = WorkerMessage | SupervisorMessage
 
 

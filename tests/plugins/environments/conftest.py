@@ -77,6 +77,13 @@ class Server:
         mine = psutil.Process(self.process.pid).children(recursive=True)
         return [one for one in mine if "--type=" not in " ".join(one.cmdline()) and _is_browser(one)]
 
+    def doors(self) -> list[tuple[str, int]]:
+        """Where its process listens, but for its clients."""
+        assert self.process is not None
+        found = psutil.Process(self.process.pid).net_connections()
+        own = int(self.url.rpartition(":")[2])
+        return [(one.laddr.ip, one.laddr.port) for one in found if one.status == "LISTEN" and one.laddr.port != own]
+
     def health(self) -> dict[str, Any]:
         return self.get("/health").json()  # type: ignore[no-any-return]
 
