@@ -81,6 +81,7 @@ BENCHMARKS = {
         full=({}, {"beside": "browsergym"}, {"beside": "browsergym", "pre_observation_delay": 0.0}),
         quick=({"sessions": 2, "steps": 4},),
     ),
+    "site_resets": Plan(full=({},), quick=({"tasks": 6, "instances": 4, "megabytes": 2, "latency_ms": 100},)),
     "instances": Plan(full=({},), quick=({"instances": 2, "tasks": 4, "latency_ms": 100},)),
 }
 """Each is a module beside this one, with `measure(**sizes)` that gives rows, at once or awaited."""

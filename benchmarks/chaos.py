@@ -6,8 +6,9 @@ progress, then after a moment's wait or in the middle of a write on a site. Exit
 does not.
 
 `--site own [--episodes 200] [--modes auto-hook,replay-none]` does so on a site of one's own, which counts effects on
-its side and is struck where they arrive (`chaos_own`); `--exact` is one certain case of that alone. `make chaos` is
-`--site both`.
+its side and is struck where they arrive (`chaos_own`); `--exact` is one certain case of that alone. `--site apps` plays
+on applications of other people's code, whose own databases are read (`chaos_apps`; first `harness sites install apps`).
+`make chaos` is `--site both`.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import chaos_apps
 import chaos_own
 import chaos_tasks
 import psutil
@@ -50,6 +52,7 @@ PROCESSES = frozenset({"process", "browser-use", "playwright-mcp"})
 BY_RESPONSE = PROCESSES | {"computer"}
 """Whose requests are no messages of the journal, and are known by the ids of their responses."""
 EPISODES, SLOW_EPISODES = 200, 24
+Scene = Stage | chaos_apps.Scene
 WATCH_S = 0.03
 LOOK_S = 0.005
 WRITE_WITHIN_S = 2.0
@@ -85,10 +88,11 @@ class Plan:
     not stored as they are sent.
     """
 
-    def command(self, run_id: str, scene: Stage) -> list[str]:
+    def command(self, run_id: str, scene: Scene) -> list[str]:
         return [
             *(sys.executable, str(self.project / "run.py"), f"run.root={self.folder}", f"run.id={run_id}"),
-            *(f"llm.base_url=http://127.0.0.1:{scene.endpoint_port}/v1", f"sites.port={scene.sites_port}"),
+            f"llm.base_url=http://127.0.0.1:{scene.endpoint_port}/v1",
+            *([f"sites.port={scene.sites_port}"] if scene.sites_port else []),
             *(f"workers={self.workers}", "executor.lanes=1", "run.display=none", "run.report=false"),
             *("resume.max_attempts=100", *self.overrides),
         ]
@@ -112,7 +116,7 @@ def moments(seed: int, kills: int) -> tuple[Moment, ...]:
 class Playing:
     """One run under way: started, struck, started again."""
 
-    def __init__(self, plan: Plan, scene: Stage, run_id: str) -> None:
+    def __init__(self, plan: Plan, scene: Scene, run_id: str) -> None:
         self._plan = plan
         self._scene = scene
         self._run_id = run_id
@@ -237,7 +241,7 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
 
 
-async def play_calm(plan: Plan, scene: Stage) -> Run:
+async def play_calm(plan: Plan, scene: Scene) -> Run:
     """The undisturbed run.
 
     Raises:
@@ -268,12 +272,17 @@ async def chaos(options: argparse.Namespace, folder: Path) -> tuple[Row, ...]:
     )
     async with stage(tenants=options.workers, shifting=options.shifting, latency_ms=options.latency_ms) as scene:
         calm = await play_calm(plan, scene)
-        progress = sum(journal.count(b"\n") for journal in calm.seen.journals.values())
-        strikes = moments(options.seed, options.kills)
-        disturbed = await Playing(plan, scene, "chaos").play(strikes, lines=progress)
+        disturbed = await play_disturbed(plan, scene, calm, moments(options.seed, options.kills))
+    return rows(calm, disturbed, kills=options.kills, lanes=options.workers)
+
+
+async def play_disturbed(plan: Plan, scene: Scene, calm: Run, strikes: Sequence[Moment]) -> Run:
+    """The same run, struck at each of the moments; what was done to it is printed."""
+    progress = sum(journal.count(b"\n") for journal in calm.seen.journals.values())
+    disturbed = await Playing(plan, scene, "chaos").play(strikes, lines=progress)
     _tell_kills(disturbed)
     _tell_divergences(disturbed)
-    return rows(calm, disturbed, kills=options.kills, lanes=options.workers)
+    return disturbed
 
 
 def _tell_kills(run: Run) -> None:
@@ -312,7 +321,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--shifting", action="store_true", help="sites change with every reset, so no replay leads back")
     made.add_argument("--deadline-s", type=float, default=900.0, help="of a run, and of the wait for each strike")
     made.add_argument("--project", type=Path, default=PROJECT, help="checkout whose run.py is run")
-    made.add_argument("--site", choices=("embedded", "own", "both"), default="embedded", help="where to play")
+    made.add_argument("--site", choices=("embedded", "own", "both", "apps"), default="embedded", help="where to play")
     made.add_argument(
         "--episodes",
         type=int,
@@ -346,6 +355,29 @@ async def own(options: argparse.Namespace, folder: Path) -> bool:
     return await chaos_own.own(None if options.exact else wanted, setting)
 
 
+async def apps(options: argparse.Namespace, folder: Path) -> bool:
+    """On the set `apps`; True when nothing is violated, or where the applications are not installed."""
+    if why := chaos_apps.missing():
+        print(f"not played: {why}")  # noqa: T201
+        return True
+    with chaos_apps.up(folder) as sites:
+        plan = Plan(
+            project=options.project.resolve(),
+            overrides=(*chaos_apps.overrides(sites), f"agent={options.agent}", *options.override),
+            folder=folder,
+            workers=options.workers,
+            deadline_s=options.deadline_s,
+        )
+        async with chaos_apps.scene(options.latency_ms) as scene:
+            calm = await play_calm(plan, scene)
+            before = sites.take_looks()
+            disturbed = await play_disturbed(plan, scene, calm, moments(options.seed, options.kills))
+        common = rows(calm, disturbed, kills=options.kills, lanes=options.workers)
+        table = chaos_apps.judged(common, sites.seeds(), before, sites.take_looks())
+    tell(table)
+    return not any(row.faults for row in table)
+
+
 async def embedded(options: argparse.Namespace, folder: Path) -> bool:
     """On the sites that come with the project; True when nothing is violated."""
     table = await chaos(options, folder)
@@ -356,7 +388,8 @@ async def embedded(options: argparse.Namespace, folder: Path) -> bool:
 def main() -> int:
     options = parser().parse_args()
     started = time.monotonic()
-    places = {"embedded": (embedded,), "own": (own,), "both": (embedded, own)}["own" if options.exact else options.site]
+    known = {"embedded": (embedded,), "own": (own,), "both": (embedded, own), "apps": (apps,)}
+    places = known["own" if options.exact else options.site]
     fine = True
     with tempfile.TemporaryDirectory(prefix="chaos-") as temporary:
         folder = options.keep or Path(temporary)

@@ -28,6 +28,8 @@ DEMO_SERVER = SHELF["cairn.servers"]["demo"]
 _OLD_NAME_OF_LOCKS = "leases"
 """Read until the next release; the changelog names the new key."""
 _HTTP = ("http://", "https://")
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _Word = TypeVar("_Word", bound=Enum)
 
 
@@ -217,13 +219,30 @@ def _login(place: str, tree: object) -> Login | None:
     inputs = tree.get("fields") or {}
     if not isinstance(inputs, Mapping):
         raise ConfigError(f"{place}.fields must be a mapping of inputs to their values")
+    headers = _headers(f"{place}.headers", tree.get("headers"))
+    read = _optional if headers else _text
     return Login(
-        url=_text(tree, place, "url"),
+        url=read(tree, place, "url") or "",
         fields={str(key): "" if value is None else str(value) for key, value in inputs.items()},
-        submit=_text(tree, place, "submit"),
+        submit=read(tree, place, "submit") or "",
+        headers=headers,
         probe_url=_text(tree, place, "probe_url"),
         probe_text=tree.get("probe_text") or "",
     )
+
+
+def _headers(place: str, tree: object) -> dict[str, str]:
+    if not isinstance(tree or {}, Mapping):
+        raise ConfigError(f"{place} must be a mapping of names of headers to their values")
+    found = {str(name): "" if value is None else str(value) for name, value in dict(tree or {}).items()}  # type: ignore[call-overload]
+    for name, value in found.items():
+        if not _TOKEN.fullmatch(name) or name.lower() in _OWN_HEADERS:
+            raise ConfigError(
+                f"{place}: {cut(repr(name), 80)} cannot be sent; name a header such as X-M2-Customer-Auto-Login"
+            )
+        if not value.isprintable() or not value.isascii():
+            raise ConfigError(f"{place}.{name} holds characters that no header can; encode them, or remove them")
+    return found
 
 
 def _reset(tree: object) -> ResetSettings:

@@ -24,6 +24,8 @@ HOOK_MARK = "CAIRN_HOOK"
 _LOOKS = 5
 _EXEC_S = 0.01
 """Between two looks at a process that has no environment yet."""
+_BARE: dict[tuple[int, float], list[str]] = {}
+"""Command lines of processes that had no environment at any look; Chromium's zygotes write over theirs."""
 _TELLING = frozenset({"DEBUG", "DEBUGP", "DEBUG_FILE", "PWDEBUG"})
 
 
@@ -88,10 +90,24 @@ def find_marked(wanted: Mapping[str, str]) -> list[psutil.Process]:
         read = [(process, variables) for process in processes if (variables := _environment(process)) is not None]
         found += [process for process, variables in read if wanted.items() <= variables.items()]
         # In the middle of execve, and for longer on a busy machine, a process has no environment that can be read.
-        processes = [process for process, variables in read if not variables]
+        processes = [process for process, variables in read if not variables and not _is_bare(process)]
         if not processes:
             break
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            _BARE[process.pid, process.create_time()] = process.cmdline()
     return found
+
+
+def _is_bare(process: psutil.Process) -> bool:
+    """Whether it has been looked at often enough: a process that becomes another program has no command line first."""
+    if not _BARE:
+        return False
+    try:
+        known = _BARE.get((process.pid, process.create_time()))
+        return bool(known) and process.cmdline() == known
+    except psutil.Error:
+        return True
 
 
 def kill_tree(pid: int) -> None:

@@ -16,6 +16,7 @@ from harness.secrets.secret_detection import (
     in_command,
     in_header,
     in_login,
+    in_login_headers,
     in_text,
     is_secret_name,
     numbered,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 REDACTED = "[redacted]"
 ConfigPath = tuple[str, ...]
 _HEADERS = {("llm", "headers"), ("judge", "headers")}
+_OF_LOGINS = (("login", "fields"), ("login", "headers"))
 _NO_ENDPOINT = frozenset({"scripted", "none"})
 _WORDS = frozenset({"agent"})
 """Groups whose values are prompt text, so are never secret; `_NO_WORDS` are the exceptions."""
@@ -43,8 +45,9 @@ def config_secrets(tree: Mapping[str, Any]) -> dict[str, str]:
         least = MIN_ENVIRONMENT_CHARS if _is_unused(tree, path) else 1
         found |= numbered(".".join(path), (part for part in secret_parts(path, value) if len(part) >= least))
     for name, site in tree.get("sites", {}).items():
-        if (fields := _login_fields(site)) is not None:
-            found |= numbered(f"sites.{name}.login", filter(None, in_login(fields)))
+        in_form, in_headers = _of_login(site, "fields"), _of_login(site, "headers")
+        parts = [*(in_login(in_form) if in_form else ()), *in_login_headers(in_headers)]
+        found |= numbered(f"sites.{name}.login", filter(None, parts))
     return found
 
 
@@ -88,8 +91,8 @@ def _is_unused(tree: Mapping[str, Any], path: ConfigPath) -> bool:
 
 
 def is_login_field(path: ConfigPath) -> bool:
-    """Whether it is a value that is typed into the login form of a site."""
-    return path[0] == "sites" and path[2:4] == ("login", "fields") and len(path) > 4
+    """Whether it is a value that is typed into the login form of a site, or sent to it in a header."""
+    return path[0] == "sites" and path[2:4] in _OF_LOGINS and len(path) > 4
 
 
 def _shown(path: ConfigPath, value: Any) -> Any:
@@ -122,7 +125,7 @@ def _is_command(path: ConfigPath) -> bool:
     return path[0] == "sites" and (path[-1] == "reset_command" or path[1:] == ("reset", "command"))
 
 
-def _login_fields(site: Any) -> Mapping[str, Any] | None:
+def _of_login(site: Any, key: str) -> Mapping[str, Any]:
     login = site.get("login") if isinstance(site, Mapping) else None
-    fields = login.get("fields") if isinstance(login, Mapping) else None
-    return fields if isinstance(fields, Mapping) else None
+    found = login.get(key) if isinstance(login, Mapping) else None
+    return found if isinstance(found, Mapping) else {}

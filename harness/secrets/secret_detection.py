@@ -236,6 +236,14 @@ def in_login(fields: Mapping[str, object]) -> Iterator[str]:
     yield from values or [str(value) for value in fields.values()]
 
 
+def in_login_headers(headers: Mapping[str, object]) -> Iterator[str]:
+    """The secrets of headers that log in: each value, and what stands behind a user name in it."""
+    for name, value in headers.items():
+        yield str(value)
+        yield str(value).partition(":")[2]
+        yield from in_header(name, str(value))
+
+
 def secrets_in(environment: Mapping[str, str]) -> dict[str, str]:
     """Secrets in the environment, by variable: the values of some, addresses and headers in others."""
     found: dict[str, str] = {}

@@ -14,14 +14,17 @@ def derived(**how: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """How to log in to a site: fill a form, then check."""
+    """How to log in to a site: fill a form or send headers, then check."""
 
-    url: str
+    url: str = ""
     """Canonical URL of the form."""
-    fields: Mapping[str, str]
+    fields: Mapping[str, str] = field(default_factory=dict)
     """CSS selector or `label=…`/`placeholder=…` of each input to its value; values are secrets."""
-    submit: str
+    submit: str = ""
     """CSS selector or `button=…` (accessible name)."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers that log in, in place of a form, sent once to `probe_url`; the cookies of the answer are kept. Values are
+    secrets."""
     probe_url: str
     """Canonical URL that only a logged-in visitor can stay on."""
     probe_text: str = ""

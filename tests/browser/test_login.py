@@ -53,6 +53,9 @@ class Members:
         return 303, {"location": "/" if right else "/login", **cookie}, ""
 
     async def account(self, asked: Asked) -> Answer:
+        if asked.headers.get("x-shop-auto-login") == "mara@example.test:s3cret":
+            self.logins += 1
+            return html("your account", headers={"set-cookie": f"session={self.valid}; Path=/; HttpOnly"})
         return html("your account") if self._known(asked) else (302, {"location": "/login"}, "")
 
 
@@ -133,6 +136,32 @@ async def test_a_login_that_does_not_take_names_its_site(web: Web, recipe: Login
         async with pool.open(task, 0) as env:
             with pytest.raises(SiteUnavailable, match=f"shop: .*{words}"):
                 await env.restore(task, Episode())
+
+
+BY_HEADER = Login(headers={"X-Shop-Auto-Login": "mara@example.test:s3cret"}, probe_url="http://shop.localhost/account")
+
+
+async def test_a_header_logs_in_and_is_sent_by_no_page_of_the_episode(web: Web) -> None:
+    members = Members(web, recipe=BY_HEADER)
+    async with members.pool() as pool:
+        task = a_task(web, storage_state="shop_state.json")
+        for valid, logins in (("1", 1), ("1", 1), ("2", 2)):
+            members.valid = valid
+            async with pool.open(task, 0) as env:
+                assert "'member'" in (await env.restore(task, Episode())).view.observation.text
+            assert members.logins == logins
+    sent = [asked.path for asked in web.asked if "x-shop-auto-login" in asked.headers]
+    assert sent == ["/account", "/account"]
+
+
+async def test_a_header_that_the_site_does_not_take_is_named_without_its_value(web: Web) -> None:
+    members = Members(web, recipe=replace(BY_HEADER, headers={"X-Shop-Auto-Login": "mara@example.test:wrong"}))
+    async with members.pool() as pool:
+        task = a_task(web, storage_state="shop_state.json")
+        async with pool.open(task, 0) as env:
+            with pytest.raises(SiteUnavailable, match=r"shop: X-Shop-Auto-Login was sent to .*, but the login") as told:
+                await env.restore(task, Episode())
+    assert "wrong" not in str(told.value)
 
 
 async def test_a_broken_storage_state_file_is_named(web: Web, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from harness.cli import configured
 from harness.config.option_order import options_first
+from harness.config.site_settings import read_sites
 from harness.errors import ConfigError
 from tests.e2e.conftest import environment
 from tests.forked import Forks
@@ -99,3 +100,32 @@ def test_an_option_that_does_not_exist_is_one_sentence_of_the_program_that_was_t
         assert (ended.returncode, ended.stdout) == (2, "")
         (line,) = ended.stderr.splitlines()
         assert line.startswith(f"{' '.join([program, *begin])}: ") and says in line
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("+sites.shop.login.headers=x", "sites.shop.login.headers must be a mapping of names of headers"),
+        ("+sites.shop.login.headers={'X Any': x}", "'X Any' cannot be sent; name a header such as"),
+        ("+sites.shop.login.headers={Host: x}", "'Host' cannot be sent"),
+        ('+sites.shop.login.headers={X-Any: "a\\u00e9"}', "sites.shop.login.headers.X-Any holds characters"),
+    ],
+)
+def test_a_header_that_cannot_be_sent_is_named(override: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        configured([override])
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_login_by_headers_needs_no_form() -> None:
+    login = {"headers": {"X-M2-Customer-Auto-Login": "emma@example.org:x"}, "probe_url": "http://a/account"}
+    found = read_sites({"own": {"url": "http://a", "login": login}}).by_name["own"].login
+    assert found is not None and (found.url, dict(found.headers)) == ("", login["headers"])
+    with pytest.raises(ConfigError, match=r"sites\.own\.login\.url must be a string"):
+        read_sites({"own": {"url": "http://a", "login": {"probe_url": "http://a/account"}}})
+
+
+@pytest.mark.parametrize("value", ["long", "-1", "true", "1e9"])
+def test_a_pause_that_is_no_time_is_refused(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"sites\.max_outage_s=.* is not a time; give seconds"):
+        configured([f"+sites.max_outage_s={value}"])

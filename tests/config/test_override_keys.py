@@ -47,6 +47,7 @@ def test_a_misspelt_addition_is_refused_with_the_nearest_setting(override: str) 
         "+sites.mysite.url=http://127.0.0.1:9",
         "+sites.shop.effects_url=http://a.test",
         "+sites.shop.login.fields.anything=x",
+        "+sites.shop.login.headers.X-Any=x",
         "+sites.reset.command=./restore",
         "+sites.reset.timeout_s=3",
         "+executor.sbatch.account=me",

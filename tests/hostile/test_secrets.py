@@ -184,6 +184,7 @@ def test_but_those_that_ask_who_somebody_is(place: str) -> None:
         {"sites": {"own": {"reset_url": f"http://h/?token={SECRET}"}}}, {"sites": {"own": {"effects_url": f"http://h/?sig={SECRET}"}}},
         {"sites": {"own": {"reset_command": f"reset --password {SECRET}"}}}, {"sites": {"reset": {"command": f"TOKEN={SECRET} reset"}}},
         {"sites": {"own": {"login": {"url": f"http://me:{SECRET}@h/login"}}}}, {"sites": {"own": {"login": {"fields": {"#pin": SECRET}}}}},
+        {"sites": {"own": {"login": {"headers": {"X-Auto-Login": f"nora:{SECRET}"}}}}}, {"sites": {"own": {"login": {"headers": {"X-Any": SECRET}}}}},
         {"sites": {"own": {"login": {"probe_url": f"http://h/?secret={SECRET}"}}}},
         {"tracking": {"report_metrics": [{"_target_": "x.Y", "token": SECRET}]}},
     ],

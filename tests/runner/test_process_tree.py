@@ -50,3 +50,46 @@ def test_a_program_without_an_environment_is_nobodys_and_zombies_are_left_out(ma
     ended.wait()
     bare.kill()
     bare.wait()
+
+
+def test_a_program_that_never_has_an_environment_is_looked_at_often_only_once(
+    mark: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each Chromium has two such processes: without a memory each search of a reset waits for all of them."""
+    bare = subprocess.Popen(["/bin/sleep", "600"], env={})
+    read, looks = psutil.Process.environ, []
+
+    def noted(self: psutil.Process) -> dict[str, str]:
+        looks.append(self.pid)
+        return dict(read(self))
+
+    monkeypatch.setattr(psutil.Process, "environ", noted)
+    wait_until(lambda: psutil.Process(bare.pid).name() == "sleep")
+    find_marked(mark)
+    assert looks.count(bare.pid) == 5
+    looks.clear()
+    find_marked(mark)
+    assert looks.count(bare.pid) == 1
+    bare.kill()
+    bare.wait()
+
+
+def test_one_that_was_bare_and_becomes_another_program_is_found(
+    mark: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process, read, empty = started(mark), psutil.Process.environ, [True]
+    command = psutil.Process.cmdline
+
+    def environ(self: psutil.Process) -> dict[str, str]:
+        return {} if self.pid == process.pid and empty[0] else dict(read(self))
+
+    def cmdline(self: psutil.Process) -> list[str]:
+        return ["/bin/before"] if self.pid == process.pid and empty[0] else list(command(self))
+
+    monkeypatch.setattr(psutil.Process, "environ", environ)
+    monkeypatch.setattr(psutil.Process, "cmdline", cmdline)
+    assert find_marked(mark) == []
+    empty[0] = False
+    assert [one.pid for one in find_marked(mark)] == [process.pid]
+    end_marked(mark)
+    process.wait()

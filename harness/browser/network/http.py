@@ -10,7 +10,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TypeVar
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
@@ -29,6 +29,8 @@ class HttpAnswer:
     url: str
     """After redirects."""
     body: bytes
+    cookies: tuple[str, ...] = ()
+    """The `Set-Cookie` headers of the host that was asked, those of its redirects included."""
 
     @property
     def text(self) -> str:
@@ -88,12 +90,15 @@ class _Asked:
 
 
 def _follow(asked: _Asked, timeout_s: float, allowed: Callable[[str], bool]) -> HttpAnswer:
+    first, cookies = urlsplit(asked.url).netloc, ()
     for _ in range(_MOST_REDIRECTS):
         if not allowed(asked.url):
             raise SiteUnavailable(f"{shown(asked.url)} is outside the addresses that may be asked")
         answer, location = _send(asked, timeout_s)
+        if urlsplit(asked.url).netloc == first:
+            cookies += answer.cookies
         if location is None:
-            return answer
+            return replace(answer, cookies=cookies)
         url = urljoin(asked.url, location)
         same = urlsplit(url).netloc == urlsplit(asked.url).netloc
         # Headers may hold a password, which another server is not to have.
@@ -113,7 +118,8 @@ def _send(asked: _Asked, timeout_s: float) -> tuple[HttpAnswer, str | None]:
             headers = {"Host": parts.netloc.rpartition("@")[2], **_credentials(parts), **asked.headers}
             connection.request(asked.method, path, body=asked.body, headers=headers)
             response = connection.getresponse()
-            answer = HttpAnswer(status=response.status, url=asked.url, body=response.read(LARGEST))
+            cookies = tuple(response.headers.get_all("Set-Cookie", ()))
+            answer = HttpAnswer(status=response.status, url=asked.url, body=response.read(LARGEST), cookies=cookies)
             return answer, response.getheader("Location") if 300 <= response.status < 400 else None
     except (OSError, HTTPException, ValueError) as exc:
         raise SiteUnavailable(f"{shown(asked.url)} does not answer ({exc}); start the site, then run again") from exc

@@ -1,4 +1,5 @@
-"""Logs in to sites: a login is probed first, and performed with the site's recipe only if the probe fails.
+"""Logs in to sites: a login is probed first, and performed with the site's recipe (a form, or headers) only if the
+probe fails.
 
 The name of a task's storage state file says which sites need a login (`code.forum_state.json`: the part before the last
 `_`, split at dots), as in WebArena. The storage after a login is kept for the lane's next episode with the same sites;
@@ -9,8 +10,10 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.async_api import Error, Locator, Page
 
@@ -89,15 +92,18 @@ async def ensure(window: BrowserSession, sites: tuple[Site, ...], *, aside: bool
         if await _is_logged_in(window, site.login):
             continue
         needed = True
-        if aside:
+        if site.login.headers:
+            await _log_in_by_headers(window, site.login)
+        elif aside:
             async with _aside(window):
                 await _log_in(window, site, site.login)
         else:
             await _log_in(window, site, site.login)
         if not await _is_logged_in(window, site.login):
-            raise SiteUnavailable(
-                f"{site.name}: the login form at {site.login.url} was submitted, but the login failed"
-            )
+            done = f"the login form at {site.login.url} was submitted"
+            if site.login.headers:
+                done = f"{', '.join(site.login.headers)} was sent to {site.login.probe_url}"
+            raise SiteUnavailable(f"{site.name}: {done}, but the login failed")
     return needed
 
 
@@ -111,6 +117,18 @@ async def _is_logged_in(window: BrowserSession, login: Login) -> bool:
     # Sites lead visitors who are not logged in to a form, which answers with 200.
     stayed = _bare(answer.url) == _bare(url)
     return answer.status < 400 and (stayed or bool(login.probe_text)) and login.probe_text in answer.text
+
+
+async def _log_in_by_headers(window: BrowserSession, login: Login) -> None:
+    """Keep the cookies of an answer to them. Pages of the episode never send them: who logs out is logged out."""
+    url = window.lane.addresses.to_real(login.probe_url)
+    answer = await fetch(url, headers={**login.headers, "Accept": "text/html,*/*"})
+    host, is_secure = urlsplit(url).hostname or "", urlsplit(url).scheme == "https"
+    for line in answer.cookies:
+        for name, found in SimpleCookie(line).items():
+            if found.value and (is_secure or not found["secure"]):
+                kept: Any = {"name": name, "value": found.value, "domain": host, "path": found["path"] or "/"}
+                await window.context.add_cookies([{**kept, "httpOnly": bool(found["httponly"]), "secure": is_secure}])
 
 
 async def _log_in(window: BrowserSession, site: Site, login: Login) -> None:

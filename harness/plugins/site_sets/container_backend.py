@@ -158,7 +158,7 @@ class ContainerBackend:
             self._call("network", "create", "--label", f"{KEY_LABEL}={one.key}", name)
         inside = one.service.container_port or one.port
         alias = ["--network", name, "--network-alias", one.service.name]
-        return [*alias, "-p", f"127.0.0.1:{one.port}:{inside}"]
+        return alias if one.service.internal else [*alias, "-p", f"127.0.0.1:{one.port}:{inside}"]
 
     def _states(self, one: Instance) -> dict[str, bool]:
         """Id of each container with our labels, and whether it runs."""

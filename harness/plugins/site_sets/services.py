@@ -1,5 +1,6 @@
 """The services of a set on this machine: their instances, ports and health, and how one is started and stopped."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,11 @@ from harness.plugins.site_sets.set_file import ENGINES, MOST_INSTANCES, Service,
 from harness.plugins.site_sets.state import StateFolder
 
 _AT_ONCE = 8
-_POLL_S, _LONGEST_POLL_S = 0.03, 2.0
+_POLL_S = 0.03
+_LONGEST_POLL_S = {"process": 0.2}
+"""By back end; 2 s of others, whose engine is asked each time. Half a second late is much of a start of three."""
+_ALIVE_EVERY_S = 1.0
+"""How often it is asked whether a server that does not answer still runs: this costs more than a request."""
 _REPEAT_S = 15.0
 
 
@@ -115,7 +120,11 @@ class Services:
         """Why it cannot be used; "" = it can."""
         if not self.backend(one.service).is_running(one):
             return "it does not run"
-        return why_unhealthy(one.service.health, self.url(one), one.port)
+        return self._unanswered(one)
+
+    def _unanswered(self, one: Instance) -> str:
+        """Why it does not answer as it should; of one that only other services reach, nothing can be asked."""
+        return "" if one.service.internal else why_unhealthy(one.service.health, self.url(one), one.port)
 
     def choose_ports(self, scale: int) -> None:
         if not 1 <= scale <= MOST_INSTANCES:
@@ -149,7 +158,7 @@ class Services:
         """Start one service, unless it runs, and wait until it is ready."""
         backend = self.backend(one.service)
         if not backend.is_running(one):
-            if one.service.backend != "remote" and accepts(one.port):
+            if one.service.backend != "remote" and not one.service.internal and accepts(one.port):
                 raise ConfigError(
                     f"{one.name}: port {one.port} is used by another program; end it, or set another `port` in"
                     f" {self.set.path}"
@@ -170,13 +179,15 @@ class Services:
 
     def _wait_until_ready(self, one: Instance) -> None:
         begun = told_at = time.monotonic()
+        alive_at, is_gone = -math.inf, False
         pause_s, told, limit_s = _POLL_S, "", one.service.health.timeout_s
         while True:
-            why = self.unhealthy(one) or self._unready(one)
-            if not why:
-                return
+            why = self._unanswered(one) or self._unready(one)
             now = time.monotonic()
-            is_gone = not self.backend(one.service).is_running(one)
+            if not why or now - alive_at >= _ALIVE_EVERY_S:
+                alive_at, is_gone = now, not self.backend(one.service).is_running(one)
+            if not why and not is_gone:
+                return
             if is_gone or now - begun >= limit_s or self._stopping.is_set():
                 last = [line for line in self.backend(one.service).log(one).splitlines() if line.strip()]
                 said = f"; its log ends with: {last[-1].strip()[:200]}" if last else ""
@@ -186,7 +197,7 @@ class Services:
                 told, told_at = why, now
                 self.say(f"{one.name}: waiting: {why}; {limit_s - (now - begun):.0f} s left")
             time.sleep(pause_s)
-            pause_s = min(_LONGEST_POLL_S, pause_s * 1.3)
+            pause_s = min(_LONGEST_POLL_S.get(one.service.backend, 2.0), pause_s * 1.3)
 
     def _unready(self, one: Instance) -> str:
         if not one.service.ready:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ConfigError
+from harness.plugins.site_sets.compose_file import is_compose, set_tree
 
 SHIPPED = Path(__file__).with_name("sets")
 ENGINES = ("podman", "docker")
@@ -66,6 +67,8 @@ class Service:
     """Of instance 0; the next ones have the next ports. None = a free one."""
     container_port: int | None = None
     """The port inside of a container; None = the same."""
+    internal: bool = False
+    """Of containers: it has no port on this machine; only the other services of its instance reach it."""
     url: str = ""
     """Of `remote`: its address."""
     sites: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -198,7 +201,7 @@ def read_set(path: Path) -> SiteSet:
         raise ConfigError(f"{path} cannot be read: {error.strerror}; give the path of a set file") from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())[:300]}") from error
-    return parse_set(tree, path)
+    return parse_set(set_tree(tree, path) if is_compose(tree) else tree, path)
 
 
 def parse_set(tree: object, path: Path) -> SiteSet:
@@ -252,6 +255,7 @@ def _service(name: str, at: "_Fields", backend: str) -> Service:
         image=at.text("image"),
         port=at.port("port"),
         container_port=at.port("container_port"),
+        internal=at.flag("internal"),
         url=at.address("url"),
         sites=_sites(at),
         health=_health(_Fields(at.tree.get("health") or {}, f"{at.place}.health")),
@@ -273,7 +277,7 @@ def _service(name: str, at: "_Fields", backend: str) -> Service:
 
 
 _NEEDED = {"process": ("command",), "podman": ("image", "port"), "docker": ("image", "port"), "remote": ("url",)}
-_CONTAINER_FIELDS = ("image", "container_port", "options")
+_CONTAINER_FIELDS = ("image", "container_port", "options", "internal")
 _LOCAL_FIELDS = ("command", "seed", "prepare", "ready", "patch", "configure", "environment", "pass_environment", "port")
 _FOREIGN = {
     "process": (*_CONTAINER_FIELDS, "url", "control"),
@@ -285,7 +289,7 @@ _FOREIGN = {
 
 def _check_service(one: Service, at: "_Fields") -> None:
     for need in _NEEDED[one.backend]:
-        if not getattr(one, need):
+        if not getattr(one, need) and not (need == "port" and one.internal):
             raise ConfigError(f"{at.place}.{need} is missing; a service of the back end {one.backend} needs it")
     for foreign in _FOREIGN[one.backend]:
         if at.tree.get(foreign):
@@ -294,6 +298,8 @@ def _check_service(one: Service, at: "_Fields") -> None:
 
 
 def _check_lists(one: Service, at: "_Fields") -> None:
+    if one.internal and (one.port or one.sites):
+        raise ConfigError(f"{at.place}.internal cannot be used with `port` or `sites`; remove one of them")
     if one.backend == "process" and len(one.seed) > 1:
         raise ConfigError(f"{at.place}.seed is one folder for the back end process; join the folders")
     if one.backend in ENGINES and (wrong := [path for path in one.seed if not re.fullmatch(r"/[^:,]*[^:,/]", path)]):
@@ -375,6 +381,12 @@ class _Fields:
         if not isinstance(value, Mapping):
             raise ConfigError(f"{self.place}: {key} must be a mapping, not {str(value)[:80]!r}")
         return {str(name): one for name, one in value.items()}
+
+    def flag(self, key: str) -> bool:
+        value = self.tree.get(key, False)
+        if not isinstance(value, bool):
+            raise ConfigError(f"{self._at(key)}: {str(value)[:80]!r} cannot be used; it is true or false")
+        return value
 
     def text(self, key: str) -> str:
         value = self.tree.get(key)

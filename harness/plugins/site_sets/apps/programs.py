@@ -9,7 +9,9 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -72,10 +74,23 @@ def serve_tracker(place: Place) -> Started:
 def _tracker_home(place: Place) -> Path:
     """Roundup's own template with our configuration."""
     home = place.scratch / "tracker"
-    shutil.rmtree(home, ignore_errors=True)  # it asks before it overwrites
-    _run([str(installed("tracker") / "roundup-admin"), "-i", str(home), "install", "classic", "sqlite"])
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree(_tracker_template(), home)
     _write("tracker.ini", home / "config.ini", place)
     return home
+
+
+def _tracker_template() -> Path:
+    """Made by its own tool once for an installation, as that takes as long as its server to start."""
+    programs = installed("tracker")
+    template = programs.parent / "template"
+    if not template.is_dir():
+        with tempfile.TemporaryDirectory(prefix=".template-", dir=programs.parent) as place:
+            made = Path(place) / "tracker"
+            _run([str(programs / "roundup-admin"), "-i", str(made), "install", "classic", "sqlite"])
+            with suppress(OSError):  # another instance was first
+                made.rename(template)
+    return template
 
 
 def _tracker_commands() -> list[str]:
