@@ -26,6 +26,8 @@ _EXEC_S = 0.01
 """Between two looks at a process that has no environment yet."""
 _BARE: dict[tuple[int, float], list[str]] = {}
 """Command lines of processes that had no environment at any look; Chromium's zygotes write over theirs."""
+_SETTLED_S = 5.0
+"""A younger one may still be amid its first execve, stopped between the line and the variables on a busy machine."""
 _TELLING = frozenset({"DEBUG", "DEBUGP", "DEBUG_FILE", "PWDEBUG"})
 
 
@@ -95,7 +97,8 @@ def find_marked(wanted: Mapping[str, str]) -> list[psutil.Process]:
             break
     for process in processes:
         with contextlib.suppress(psutil.Error):
-            _BARE[process.pid, process.create_time()] = process.cmdline()
+            if time.time() - process.create_time() >= _SETTLED_S:
+                _BARE[process.pid, process.create_time()] = process.cmdline()
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harness.runner import process_tree
 from harness.runner.process_tree import end_marked, find_marked
 from tests.waiting import wait_until
 
@@ -64,6 +65,7 @@ def test_a_program_that_never_has_an_environment_is_looked_at_often_only_once(
         return dict(read(self))
 
     monkeypatch.setattr(psutil.Process, "environ", noted)
+    monkeypatch.setattr(process_tree, "_SETTLED_S", 0.0)
     wait_until(lambda: psutil.Process(bare.pid).name() == "sleep")
     find_marked(mark)
     assert looks.count(bare.pid) == 5
@@ -88,6 +90,7 @@ def test_one_that_was_bare_and_becomes_another_program_is_found(
 
     monkeypatch.setattr(psutil.Process, "environ", environ)
     monkeypatch.setattr(psutil.Process, "cmdline", cmdline)
+    monkeypatch.setattr(process_tree, "_SETTLED_S", 0.0)
     assert find_marked(mark) == []
     empty[0] = False
     assert [one.pid for one in find_marked(mark)] == [process.pid]

@@ -8,9 +8,9 @@ lanes share no login, so that no episode can log out another one.
 
 import logging
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
-from http.cookies import SimpleCookie
+from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -125,7 +125,10 @@ async def _log_in_by_headers(window: BrowserSession, login: Login) -> None:
     answer = await fetch(url, headers={**login.headers, "Accept": "text/html,*/*"})
     host, is_secure = urlsplit(url).hostname or "", urlsplit(url).scheme == "https"
     for line in answer.cookies:
-        for name, found in SimpleCookie(line).items():
+        parsed = SimpleCookie()
+        with suppress(CookieError):  # of a name that no browser takes either
+            parsed.load(line)
+        for name, found in parsed.items():
             if found.value and (is_secure or not found["secure"]):
                 kept: Any = {"name": name, "value": found.value, "domain": host, "path": found["path"] or "/"}
                 await window.context.add_cookies([{**kept, "httpOnly": bool(found["httponly"]), "secure": is_secure}])

@@ -21,7 +21,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
     def verb(name: str, about: str, *, sites: bool = True) -> argparse.ArgumentParser:
         one = verbs.add_parser(name, help=about, description=about)
-        one.add_argument("set", metavar="SET", help="shipped set, set file, or the state folder of one that was up")
+        one.add_argument(
+            "set", metavar="SET", help="shipped set, set file, compose file, or the state folder of one that was up"
+        )
         if sites:
             one.add_argument("sites", nargs="*", metavar="SITE", help="only these: SITE, or SITE@N for one instance")
         one.add_argument("--state", type=Path, metavar="DIR", help="folder of its state; default: sites/SET")

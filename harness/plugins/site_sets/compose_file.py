@@ -44,6 +44,10 @@ def set_tree(tree: Mapping[str, Any], path: Path) -> dict[str, Any]:
     own = tree.get("x-cairn") or {}
     if not isinstance(own, Mapping):
         raise ConfigError(f"{path}: x-cairn must be a mapping, as {{backend: podman}}")
+    if own.get("backend", "docker") not in ("podman", "docker"):
+        raise ConfigError(
+            f"{path}: x-cairn.backend: the services of a compose file are containers; give podman or docker"
+        )
     name = str(tree.get("name") or path.parent.name)
     return {
         "backend": "docker",

@@ -97,7 +97,10 @@ def changed(**front: Any) -> str:
         (changed(depends_on=["nowhere"]), "services.front.after: there is no service nowhere"),
         (changed(labels={"cairn.site": "shop", "cairn.health": "/x y"}), "cairn.health is a path with statuses"),
         (changed(ports=[]), "internal cannot be used with `port` or `sites`"),
-        (COMPOSE.replace("{backend: podman}", "{backend: process}"), "image cannot be used with the back end process"),
+        (
+            COMPOSE.replace("{backend: podman}", "{backend: process}"),
+            "x-cairn.backend: the services of a compose file are containers",
+        ),
         (COMPOSE.replace("{backend: podman}", "podman"), "x-cairn must be a mapping"),
     ],
 )
