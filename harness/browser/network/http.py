@@ -90,7 +90,8 @@ class _Asked:
 
 
 def _follow(asked: _Asked, timeout_s: float, allowed: Callable[[str], bool]) -> HttpAnswer:
-    first, cookies = urlsplit(asked.url).netloc, ()
+    first = urlsplit(asked.url).netloc
+    cookies: tuple[str, ...] = ()
     for _ in range(_MOST_REDIRECTS):
         if not allowed(asked.url):
             raise SiteUnavailable(f"{shown(asked.url)} is outside the addresses that may be asked")
