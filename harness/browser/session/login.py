@@ -131,7 +131,8 @@ async def _log_in_by_headers(window: BrowserSession, login: Login) -> None:
         for name, found in parsed.items():
             if found.value and (is_secure or not found["secure"]):
                 kept: Any = {"name": name, "value": found.value, "domain": host, "path": found["path"] or "/"}
-                await window.context.add_cookies([{**kept, "httpOnly": bool(found["httponly"]), "secure": is_secure}])
+                kept |= {"httpOnly": bool(found["httponly"]), "secure": is_secure}
+                await window.context.add_cookies([kept])
 
 
 async def _log_in(window: BrowserSession, site: Site, login: Login) -> None:
