@@ -56,7 +56,7 @@ def append(folder: Path, name: str, entry: JsonObject) -> None:
             except OSError:
                 os.ftruncate(fd, size)  # of a full disk: half a line must not stay
                 raise
-            # The file may be new: until the folder is on disk, so is no name for its data.
+            # The file may be new: a power cut would take its name until the folder is on the disk, too.
             sync_folder(folder)
         finally:
             os.close(fd)

@@ -23,6 +23,6 @@ class EpisodeLimits:
     """Cost of the replies of an attempt, by `llm.prices`."""
     max_working_s: float | None = setting(None, bounds=ValueRange(0, MAX_NUMBER))
     """Seconds that an attempt works; waiting for locks, limits and outages does not count."""
-    # For an agent's process whose requests hold noise: 12 of them filled 481 MB of a disk that all episodes share.
+    # For agents that are a process: 12 requests of one filled 481 MB of a disk that all episodes share.
     max_disk_mb: int | None = setting(2048, added=True, bounds=ValueRange(1, 1 << 30))
     """MiB that an attempt keeps in the run folder: its records, screenshots, pages, requests and answers."""
