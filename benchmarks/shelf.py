@@ -35,6 +35,7 @@ NAMED_OTHERWISE = {
         *("agent/browser-use", "agent/tool-loop"),
     ),
     "policies": ("task/demo_policies", "agent/careful"),
+    "record": ("agent/plan",),
     "site_sets": ("task/apps", "sites/apps"),
     "tracking": ("tracking/art",),
     "visualwebarena": ("task/visualwebarena", "sites/visualwebarena", "agent/visual"),

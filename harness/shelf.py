@@ -15,6 +15,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "cairn.commands": {
             "attribute": "harness.plugins.attribution.command",
+            "record": "harness.plugins.record.command",
             "diff": "harness.plugins.diff.command",
             "policies": "harness.plugins.policies.command",
             "attacks": "harness.plugins.attacks.command",

@@ -15,6 +15,7 @@ from harness.actions import (
     Mouse,
     NewTab,
     NodeLike,
+    PointClick,
     Screenshot,
     TabFocus,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "Mouse",
     "NewTab",
     "NodeLike",
+    "PointClick",
     "Screen",
     "Screenshot",
     "TabFocus",

@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from harness.api import Decision, Episode, LiveObservation, Reply, Task, resolve
+from harness.api import Action, Decision, Episode, LiveObservation, Reply, Task, resolve
+from harness.api.actions import Mouse, PointClick, Screen
 from harness.api.agent_kinds import AgentContext, Environment, LaneServices, SessionJournal, working_s
 from harness.api.settings import ComputerSettings, ObservationType
 from harness.errors import ConfigError, ShutdownRequested
-from harness.plugins.human.desk import Desk, place_of
+from harness.plugins.human.desk import Desk, element_at, place_of
 from harness.plugins.human.served import desk_of
 
 
@@ -77,5 +79,13 @@ class HumanSession:
         return Decision(
             action=resolve(said.action, view.nodes),
             reply=Reply(text=said.note, waited_s=waited_s),
-            memory={"gave_up": True} if said.gave_up else None,
+            memory={"gave_up": True} if said.gave_up else _memory(said.action, view, self._agent.desk.screen),
         )
+
+
+def _memory(action: Action, view: LiveObservation, screen: Screen) -> dict[str, Any] | None:
+    """The element that was clicked: the journal has the point, and who reads or repeats it wants to know more."""
+    if not isinstance(action, PointClick | Mouse):
+        return None
+    found = element_at(view, action.x * screen.width, action.y * screen.height)
+    return None if found is None else {"element": found}

@@ -220,3 +220,18 @@ def _elements(view: LiveObservation, screen: Screen) -> Iterator[dict[str, Any]]
         if width > 0 and height > 0 and 0 <= x < screen.width and 0 <= y < screen.height and found < _MOST_ELEMENTS:
             found += 1
             yield {"x": x, "y": y, "role": node.role, "name": node.name[:200]}
+
+
+def element_at(view: LiveObservation, x: float, y: float) -> dict[str, Any] | None:
+    """The smallest element at a point, and where in it the point is, as fractions of its box; None = there is none."""
+    found: tuple[float, dict[str, Any]] | None = None
+    for node in view.nodes.values():
+        if node.role in _SILENT or node.box is None:
+            continue
+        left, top, width, height = node.box
+        if not (width > 0 and height > 0 and left <= x <= left + width and top <= y <= top + height):
+            continue
+        if found is None or width * height <= found[0]:
+            place = {"x": (x - left) / width, "y": (y - top) / height}
+            found = width * height, {"role": node.role, "name": node.name[:200], "nth": node.nth, **place}
+    return None if found is None else found[1]

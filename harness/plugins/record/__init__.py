@@ -1,0 +1,1 @@
+"""A task from what a person does: `harness record`."""

@@ -1,0 +1,92 @@
+"""What `harness record` is given wrongly is one sentence, and nothing is written but in the folder of `--out`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.config import PROJECT
+from harness.errors import ConfigError
+from harness.plugins.record.checks import checks_of
+from harness.plugins.record.plan import read_plans
+from harness.plugins.record.stages import Stages
+from tests.e2e.conftest import Start, harness_here  # noqa: F401 (a fixture)
+
+TASKS = str(PROJECT / "tasks" / "demo.json")
+SHOP = "http://shop.localhost/"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ([SHOP], "--intent is missing"),
+        ([SHOP, "--intent", " "], "--intent is missing"),
+        ([SHOP, "--intent", "x", "--task", "1"], "--task is for a task file"),
+        ([SHOP, "--intent", "x", "--id", "../a"], "cannot name a file"),
+        ([SHOP, "--intent", "x", "--random", "0"], "--random 0 is out of range"),
+        ([SHOP, "--intent", "x", "--login", "nowhere"], "--login nowhere"),
+        (["http://elsewhere.test/", "--intent", "x"], "is on none of your sites: shop (http://shop.localhost)"),
+        (["http://shop.localhost.evil.test/", "--intent", "x"], "is on none of your sites"),
+        ([TASKS], "has 40 tasks; choose one with --task ID"),
+        ([TASKS, "--task", "99"], "has no task 99"),
+        ([TASKS, "--task", "1", "--intent", "x"], "--intent is for an address"),
+        (["missing.json"], "missing.json"),
+        ([SHOP, "--intent", "x", "agent=null"], "agent is set by harness record itself"),
+        ([SHOP, "--intent", "x", "task.limit=1"], "task.limit is set by harness record itself"),
+        ([SHOP, "--intent", "x", "nonsense=1"], "nonsense"),
+    ],
+)
+def test_wrong_arguments(harness_here: Callable[..., Start], arguments: list[str], why: str) -> None:  # noqa: F811
+    done = harness_here("record", *arguments, "--out", "it")
+    assert done.code == 2 and why in done.err and done.err.count("\n") == 1 and "Traceback" not in done.err
+    assert not Path("it").exists()
+
+
+def test_a_site_that_cannot_be_reset_is_refused(harness_here: Callable[..., Start]) -> None:  # noqa: F811
+    own = ["sites.embedded=false", "+sites.mine.url=http://127.0.0.1:9/"]
+    done = harness_here("record", "http://127.0.0.1:9/a", *own, "--intent", "x", "--out", "it")
+    assert done.code == 2 and "site mine cannot be reset" in done.err and not Path("it").exists()
+
+
+@pytest.mark.parametrize("there", ["a file", "another recording", "a torn recording"])
+def test_a_folder_of_something_else_is_left_alone(
+    harness_here: Callable[..., Start],  # noqa: F811
+    there: str,
+) -> None:
+    folder = Path("it")
+    folder.mkdir()
+    name = "notes.txt" if there == "a file" else "draft.json"
+    (folder / name).write_text("[" if there == "a torn recording" else json.dumps([{"task_id": 7}]))
+    done = harness_here("record", SHOP, "--intent", "x", "--out", "it")
+    assert done.code == 2 and "give" in done.err and "--out" in done.err
+    assert [one.name for one in folder.iterdir()] == [name]
+
+
+def test_a_task_that_was_edited_to_be_none_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "task.json").write_text("[{,}]")
+    stages = Stages(folder=tmp_path / "runs", overrides=(), config_dir=None)
+    with pytest.raises(ConfigError, match=r"task\.json: is not valid JSON .* correct it"):
+        next(checks_of(stages, tmp_path / "task.json", tmp_path / "plan.json", trials=1, plays_audit=False))
+
+
+def test_what_is_meant_for_the_person_is_not_asked_of_other_agents() -> None:
+    given = (
+        "agent.legend=true",
+        "limits.max_steps=9",
+        "sites=webarena",
+        "+sites.shop.url=http://a.test",
+        "run.display=off",
+    )
+    stages = Stages(folder=Path("runs"), overrides=given, config_dir=None)
+    assert stages.deployment == ("sites=webarena", "+sites.shop.url=http://a.test")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"task_id": "0"}]'])
+def test_what_is_no_plan_is_one_sentence(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"agent\.arguments\.plan=.*harness record"):
+        read_plans(path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_plans(tmp_path / "none.json")
