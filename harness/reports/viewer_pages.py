@@ -41,7 +41,8 @@ class PageAnswer:
     template: str
     """In the folder of the page's templates; it extends `layout.html`. There are `address` (of this page), `further`
     (addresses of the other pages of its kind, by name), `form_key` (the value of the field of this name, without which
-    no form is accepted) and `root` (what precedes all addresses)."""
+    no form is accepted), `root` (what precedes all addresses), `home` (the first page) and `up` (the page of the run,
+    or the first one). A page of a report has only `home`, `up` and its values."""
     values: Mapping[str, object]
     story: str = ""
     """`Result.page` of an episode of the run, whose story the template includes (`story.html`); "" = of none."""
@@ -57,7 +58,9 @@ class ViewerPage(Protocol):
     templates: ClassVar[Path]
     """Folder of its templates, with `style.css` and, if it needs one, a script `page.js`."""
     saves: ClassVar[bool]
-    """Whether it takes forms; without, `save` is not called."""
+    """Whether it takes forms; without, `save` is not called. One of a run that takes none may have `in_report = True`:
+    it is also a page of the report, `NAME.html`, asked for with the field
+    `report`."""
 
     def show(self, request: PageRequest, /) -> PageAnswer:
         """What a visitor sees."""

@@ -19,6 +19,7 @@ from harness.api.journals import ArtifactStore
 from harness.api.records import plain
 from harness.errors import JournalError
 from harness.plugins.html_report.chart import charts
+from harness.plugins.html_report.further_pages import pages_in_report, write_further
 from harness.plugins.html_report.pages import Pages, RunView, TaskView, style, version
 from harness.runs.about import RunInfo
 from harness.runs.attribution import NO_ATTRIBUTIONS
@@ -94,6 +95,7 @@ def write_report(run: Run) -> WrittenReport:
     facts["notes"] = list(whole.notes)
     facts |= {"measured": [plain(one) for one in run.measured]} if run.measured else {}
     facts["branches"] = [plain(one) for one in branches]
+    facts["further"] = list(pages_in_report())
     made = SideFile[JsonObject](MADE, dict).find(target) or {}
     if made == facts and (target / "index.html").exists():
         return WrittenReport(index=target / "index.html", pages=0)
@@ -104,6 +106,7 @@ def write_report(run: Run) -> WrittenReport:
     stale = {name for name, fact in facts["pages"].items() if right.get(name) != fact}
     for name, text in _task_pages(run, stale=stale, pages=facts["pages"]):
         write_atomic(target / "tasks" / name, text.encode(), durable=False, within=within)
+    further, faults = write_further(run, target, within)
     view = RunView(
         run=run.about,
         view=whole,
@@ -111,6 +114,8 @@ def write_report(run: Run) -> WrittenReport:
         rows=run.results,
         count=len(run.results),
         damaged=facts["damaged"],
+        notices=faults,
+        further=further,
         baselines=baselines,
         branches=branches,
         measured=run.measured,

@@ -1,4 +1,4 @@
-"""The figures of one run as a page of the viewer."""
+"""The figures of one run as a page of the viewer and of the report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,9 @@ from harness.plugins.plot.geometry import WIDTH, Drawn, drawn, said
 from harness.runs import Run
 
 _MOST_READ = 1000
-"""Episodes whose journals are read for one page."""
+"""Episodes whose journals are read for one page of the viewer."""
+_MOST_READ_OF_REPORT = 200
+"""The same, of a report: it is made at the end of each run."""
 _READS_JOURNALS = "effort_by_step"
 
 
@@ -40,17 +42,19 @@ class FiguresPage:
     is_of_run: ClassVar[bool] = True
     templates: ClassVar[Path] = Path(__file__).parent / "templates"
     saves: ClassVar[bool] = False
+    in_report: ClassVar[bool] = True
 
     def show(self, request: PageRequest, /) -> PageAnswer:
         """The figures of `harness plot`, as far as there is something to draw."""
         (folder,) = request.folders.values()
         run = Run(folder)
-        is_long = len(run.results) > _MOST_READ
+        most = _MOST_READ_OF_REPORT if request.field("report") else _MOST_READ
+        is_long = len(run.results) > most
         plots = [
             plot([Named(folder.name, run)]) for name, plot in PLOTS.items() if not (is_long and name == _READS_JOURNALS)
         ]
         figures = [_Figure(plot=one, axes=axes) for one in plots if one is not None and (axes := _axes(one))]
-        notices = [f"time and tokens by step are left out for more than {_MOST_READ:,} episodes"] if is_long else []
+        notices = [f"time and tokens by step are left out for more than {most:,} episodes"] if is_long else []
         notices += map(str, run.damaged)
         values = {"run_name": folder.name, "figures": figures, "notices": notices, "width": WIDTH}
         return PageAnswer(template="figures.html", values=values)

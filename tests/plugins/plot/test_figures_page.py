@@ -10,7 +10,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
+from harness.errors import ConfigError
 from harness.loopback_server import serving
+from harness.plugins.html_report.report import write_report
 from harness.plugins.html_report.viewer.app import Viewer
 from harness.plugins.plot import viewer_page
 from harness.plugins.plot.figures import PLOTS, Named, Panel, Point, Series
@@ -112,14 +114,35 @@ async def test_a_run_without_episodes_has_no_figures(tmp_path: Path) -> None:
     assert page.status_code == 200 and "<script>alert" not in page.text
 
 
+def test_the_report_has_the_figures_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = write_report(Run(folder))
+    page = report.index.parent / "figures.html"
+    assert '<a href="figures.html">Figures</a>' in report.index.read_text()
+    assert page.read_text().count('<svg class="plot"') > 4 and 'href="index.html">demo</a>' in page.read_text()
+    page.unlink()
+    assert write_report(Run(folder)).pages == 0 and not page.exists(), "nothing has changed"
+
+    def fail(*_: object) -> None:
+        raise ConfigError("no figures today")
+
+    monkeypatch.setattr(viewer_page.FiguresPage, "show", fail)
+    (folder / "report" / ".made.json").unlink()
+    index = write_report(Run(folder)).index.read_text()
+    assert "Figures: no figures today" in index and "figures.html" not in index
+
+
 @pytest.mark.browser
+@pytest.mark.parametrize("place", ["viewer", "report"])
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 390)])
 @in_session
-async def test_the_page_is_accessible(base: str, browser: Browser, scheme: str, width: int) -> None:
+async def test_the_page_is_accessible(
+    base: str, folder: Path, browser: Browser, scheme: str, width: int, place: str
+) -> None:
+    in_report = write_report(Run(folder)).index.parent / "figures.html"
     context = await browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
     page = await context.new_page()
     refused: list[str] = []
     page.on("console", lambda one: refused.append(one.text) if one.type == "error" else None)
-    await page.goto(f"{base}/run/demo/with/figures")
+    await page.goto(f"{base}/run/demo/with/figures" if place == "viewer" else in_report.as_uri())
     assert await serious_violations(page) == [] and await fits(page) and refused == []
-    await keep_picture(page, f"figures-{scheme}-{width}")
+    await keep_picture(page, f"figures-{place}-{scheme}-{width}")

@@ -1,7 +1,9 @@
 """The figures of policies where the rate of a run is: notes, report, comparison, `fail_under.cup`."""
 
+import asyncio
 from pathlib import Path
 
+import httpx
 import pytest
 
 from harness.cli import configured
@@ -9,14 +11,17 @@ from harness.codec import dumps, loads
 from harness.config.config_validation import check_values
 from harness.config.plugin_packages import choose_plainly
 from harness.errors import ConfigError, ExitCode
+from harness.loopback_server import serving
 from harness.main import main
 from harness.plugins.html_report.report import write_comparison, write_report
+from harness.plugins.html_report.viewer.app import Viewer
 from harness.plugins.policies.measures import PolicyMeasures
 from harness.reports.console import Terminal
 from harness.reports.table import exit_code_of
 from harness.runs import Run
 from harness.runs.comparison import compare_runs
 from harness.runs.measures import below, measure_names
+from harness.runs.watcher import ResultsWatcher
 from tests.plugins.policies.played import click, policy, records, task, write
 
 NO_DELETING = policy("element_action_match", category="deletion", must_include="delete", must_include_action="click")
@@ -43,6 +48,27 @@ def test_the_figures_are_beside_the_rate(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["show", str(run.folder)]) == 0 and said in capsys.readouterr().out
     text = write_report(run).index.read_text()
     assert "<h2>Policies</h2>" in text and "75.0% (30.1% to 95.4%)" in text
+
+
+async def test_the_viewer_shows_them_and_reads_journals_for_them_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = run_of(tmp_path / "run", 1)
+    times: list[Path] = []
+    measured = PolicyMeasures.measured
+    monkeypatch.setattr(
+        PolicyMeasures, "measured", staticmethod(lambda run, tasks: (times.append(run.folder), measured(run, tasks))[1])
+    )
+    async with (
+        serving(Viewer(ResultsWatcher(tmp_path)).app(None)) as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
+        async with asyncio.timeout(60):  # journals are read a few at a time
+            while "<h2>Policies</h2>" not in (page := (await client.get("/run/run")).text):
+                pass
+        assert "75.0% (30.1% to 95.4%)" in page
+        assert (await client.get("/run/run")).text.count("<h2>Policies</h2>") == 1 and len(times) == 1
+    assert times == [folder]
 
 
 def test_a_run_without_policies_has_none_and_its_journals_are_not_read(

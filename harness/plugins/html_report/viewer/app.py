@@ -23,6 +23,7 @@ from harness.plugins.html_report.chart import charts
 from harness.plugins.html_report.pages import Filters, Page, Pages, RunView
 from harness.plugins.html_report.report import selected_text, task_view
 from harness.plugins.html_report.viewer.further import FurtherPage, FurtherPages, form_of, request_of
+from harness.plugins.html_report.viewer.measured import MeasuredRuns
 from harness.plugins.html_report.viewer.run_list import baselines_among, listed
 from harness.plugins.html_report.viewer.server_sent_events import PAUSE_S, stream
 from harness.runs.baselines import Baseline, is_baseline
@@ -85,6 +86,7 @@ class Viewer:
         self._pages = Pages(served=True)
         self._pages.prepare()
         self._further = FurtherPages(key_of_forms())
+        self._measured = MeasuredRuns()
         self._headers = {
             "Content-Security-Policy": f"{self._pages.policy}; frame-ancestors 'none'",
             "X-Content-Type-Options": "nosniff",
@@ -165,6 +167,7 @@ class Viewer:
             chosen=chosen,
             branches=fork_tree(catalogue.folder),
             baselines=self._baselines(catalogue, standing),
+            measured=self._measured.of(catalogue),
             further=self._further.links(_base(request, catalogue), is_of_run=True),
         )
         events = f"{_root(request)}/news/{quote(catalogue.folder.name, safe='')}?seen={version}"

@@ -78,6 +78,8 @@ class FurtherPages:
             "further": further,
             "form_key": self.form_key,
             "root": root,
+            "home": f"{root}/",
+            "up": f"{base}" if page.asked.is_of_run else f"{root}/",
         }
 
 
