@@ -365,7 +365,7 @@ JOURNALS: dict[str, tuple[Any, set[int], str]] = {
     "geolocation": (lambda watched: setting("opened", "task.geolocation", {"latitude": 1e308, "longitude": 0.0}), {1, 2}, ""),
     "site-of-theirs": (lambda watched: setting("opened", "task.sites", ["theirs"]), {2}, "but your settings have no address for it"),
 }  # fmt: skip
-QUICK = ("start-page", "instances", "goto", "logged-in")
+QUICK = ("start-page", "start-page-odd", "instances", "goto", "logged-in")
 
 
 @pytest.mark.sample(1)

@@ -119,7 +119,10 @@ def _bases(window: BrowserSession, task: Task) -> dict[str, str]:
     """Of the task's sites; of start pages on none of them, as of live sites, their host has the name of the site."""
     bases = {site.name: site.url.rstrip("/") for site in window.lane.sites if site.name in task.sites}
     for url in map(window.lane.addresses.to_real, task.start_urls):
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError:  # it cannot be opened either, and that is what is said of it
+            continue
         if parts.netloc and not any(url == base or url.startswith(f"{base}/") for base in bases.values()):
             bases[parts.netloc] = f"{parts.scheme}://{parts.netloc}"
     return bases
