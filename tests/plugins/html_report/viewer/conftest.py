@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from harness.loopback_server import serving
+from harness.plugins.html_report.viewer import app
 from harness.plugins.html_report.viewer.app import Viewer
 from harness.runs.watcher import ResultsWatcher
 from tests.reports.runs import assorted, fill
@@ -20,8 +21,9 @@ def results(tmp_path: Path) -> Path:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def base(results: Path) -> AsyncIterator[str]:
-    """Address of a viewer without a token."""
+async def base(results: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+    """Address of a viewer without a token, which reads all that is there before it answers, however busy the machine."""
+    monkeypatch.setattr(app, "BUDGET_S", 60.0)
     async with serving(Viewer(ResultsWatcher(results)).app(None)) as port:
         yield f"http://127.0.0.1:{port}"
 
