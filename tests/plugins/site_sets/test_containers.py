@@ -210,3 +210,31 @@ def test_what_docker_is_given(small: SmallSite, tmp_path: Path) -> None:
         assert all("--filter=label=cairn.sites=" in call for call in calls if call.startswith("ps "))
     finally:
         (small.state / "set.json").unlink()
+
+
+def test_a_service_of_a_compose_file_that_no_port_leads_to_is_reached_by_the_others_only(
+    small: SmallSite, tmp_path: Path
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "docker").write_text(DOCKER)
+    (programs / "docker").chmod(0o755)
+    port = free_port()
+    front = {"image": "front", "depends_on": ["db"], "ports": [f"{port}:80"]}
+    tree = {
+        "services": {
+            "db": {"image": "db", "environment": ["DB_PASSWORD"], "labels": {"cairn.ready": "true"}},
+            "front": {**front, "labels": {"cairn.site": "shop", "cairn.timeout_s": "1"}},
+        }
+    }
+    (small.folder / "small.yaml").write_text(json.dumps(tree))
+    env = {"PATH": f"{programs}:{os.environ['PATH']}", "DB_PASSWORD": "hunter2"}
+    try:
+        typed = small.type("up", "--state", str(small.state), env=env)
+        assert typed.code == 2 and "front@0 is not ready after" in typed.err, "what docker starts is a stand-in"
+        (run,) = [call for call in (programs / "calls").read_text().splitlines() if call.startswith("run ")]
+        assert "--label=cairn.unit=db@0" in run and "--network-alias db" in run and run.endswith("--env=DB_PASSWORD db")
+        assert " -p " not in run and "hunter2" not in run
+        assert small.type("down", "--all", "--state", str(small.state), env=env).code == 0
+    finally:
+        (small.state / "set.json").unlink()
