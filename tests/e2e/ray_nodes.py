@@ -51,7 +51,7 @@ async def two_nodes() -> AsyncIterator[TwoNodes]:
     )
     assert process.stdin is not None and process.stdout is not None
     try:
-        async with asyncio.timeout(180):
+        async with asyncio.timeout(300):
             said = json.loads(await process.stdout.readline())
         yield TwoNodes(process=process, address=said["address"], raylets=tuple(said["raylets"]))
     finally:

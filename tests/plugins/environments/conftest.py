@@ -52,7 +52,7 @@ class Server:
                 stderr=subprocess.STDOUT,
                 env=environment() | self.variables,
             )
-        wait_until(lambda: READY in self.out or self.process.poll() is not None)  # type: ignore[union-attr]
+        wait_until(lambda: READY in self.out or self.process.poll() is not None, within_s=300)  # type: ignore[union-attr]
         assert READY in self.out, self.out
         self.url = self.out.partition(READY)[2].split()[0]
 
