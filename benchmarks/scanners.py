@@ -13,7 +13,7 @@ from harness.agents.token_limit import trim
 from harness.browser.network.addresses import Addresses, SiteFinder
 from harness.browser.rendering.similarity import entries, renamed, without_ids
 from harness.codec import loads
-from harness.config.override_keys import misspelt
+from harness.config.near_names import misspelt
 from harness.errors import HarnessError
 from harness.escape import one_line, visible
 from harness.evaluation.action_classes import action_set_of

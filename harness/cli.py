@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hydra
 from hydra._internal.hydra import Hydra
@@ -30,6 +30,9 @@ from harness.escape import flat
 from harness.files.disk import foreseen
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
 from harness.secrets.redacting_stream import redact_output, redacted_output, restore_output
+
+if TYPE_CHECKING:
+    from harness.reports.console import Terminal
 
 _SHOWING = frozenset({"--cfg", "-c", "--info", "-i"})
 WRONG = (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError)
@@ -263,10 +266,18 @@ def _evaluate(config: Config, folder: Path, begun: float) -> int:
         print_summary(console, summary, str(folder), baselines=baselines_of_run(folder, summary.dialect))
         low = below_least(Run(folder, scoring=config.scoring.value), config.fail_under_of)
         return exit_code_of(console, summary.statistics.all, config.fail_under, low)
-    from harness.evaluation.orchestrator import evaluate  # heavy imports: not needed if no job is pending
     from harness.working_time import run_in_working_time
 
-    return run_in_working_time(evaluate(config, folder, console, _arguments(), begun=begun))
+    return run_in_working_time(_play(config, folder, console, begun))
+
+
+async def _play(config: Config, folder: Path, console: "Terminal", begun: float) -> int:
+    from harness.evaluation.first_worker import first_worker
+
+    async with first_worker(config, folder) as launch:
+        from harness.evaluation.orchestrator import evaluate  # heavy imports, while the worker imports, too
+
+        return await evaluate(config, folder, console, _arguments(), begun=begun, launch=launch)
 
 
 def _arguments() -> tuple[str, ...]:

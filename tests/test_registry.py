@@ -84,3 +84,22 @@ def test_every_row_of_the_shelf_is_there() -> None:
             assert rows[name].startswith("harness.plugins.") and not package.exists(), rows[name]
         for name in there:
             assert Registry(group=group, noun="row").find(name) is not None
+
+
+@pytest.mark.parametrize("folder", ["wick_for_cairn-1.0.egg-info", "wick_for_cairn-1.0.dist-info"])
+def test_what_reads_packages_is_imported_only_where_one_is_for_us(
+    folder: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(place)])
+    (place / folder).mkdir()
+    entries = place / folder / "entry_points.txt"
+    entries.write_text("[console_scripts]\nwick = wick_for_cairn:main\n")
+    assert registry._all_on((str(place),)) is None
+    entries.write_text("[cairn.lamps]\nwick = wick_for_cairn:Wick\n")
+    assert registry._all_on((str(place), "")) is not None
+
+
+def test_packages_in_an_archive_are_read(tmp_path: Path) -> None:
+    (tmp_path / "packages.zip").write_bytes(b"PK")
+    assert registry._may_declare(str(tmp_path / "packages.zip"))
+    assert not registry._may_declare(str(tmp_path / "nowhere"))

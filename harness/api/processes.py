@@ -5,8 +5,7 @@ For agents with a process of their own, checks that run scripts, and executors.
 """
 
 from harness.runner.capacity import MachineCapacity, machine_capacity
-from harness.runner.executors.ipc import BUFFERED
-from harness.runner.executors.local_workers import local_worker
+from harness.runner.executors.local_workers import BUFFERED, local_worker
 from harness.runner.process_tree import (
     MARK,
     WORKER_MARK,

@@ -4,7 +4,8 @@ For executors that have machines of their own, and for trackers.
 """
 
 from harness.evaluation.builder import build_sinks, pending_policy
-from harness.evaluation.executor_choice import PLAYER, Workers, number_of_workers, serving, size_of, supervised
+from harness.evaluation.executor_choice import Workers, number_of_workers, serving, size_of, supervised
+from harness.evaluation.first_worker import PLAYER
 from harness.evaluation.retry_request import standing
 from harness.evaluation.run_context import RunContext
 from harness.protocols import Phase, Progress, ProgressEvent

@@ -18,8 +18,6 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from harness.records.optional import OMITTED
-
 Text = Callable[[str], str]
 JsonObject = dict[str, Any]
 """A JSON object of any shape: read from a file or a reply, so what reads a key of it checks the value."""
@@ -354,6 +352,8 @@ def _encode_further(value: Any, further: list[tuple[str, Any, Any]], text: Text 
 
 def _omitted(cls: Any) -> dict[str, object]:
     """The fields that are left out when they have their default, and this default."""
+    from harness.records.optional import OMITTED  # and all records, which plain values do without
+
     return {
         field.name: field.default if field.default_factory is MISSING else field.default_factory()
         for field in fields(cls)

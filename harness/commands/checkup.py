@@ -19,7 +19,8 @@ from harness.config.deployment import UNUSED_LANE, Deployment
 from harness.errors import HarnessError, InfraError, UsageError
 from harness.evaluation.builder import load_tasks
 from harness.evaluation.embedded import embedded_servers, is_embedded_endpoint
-from harness.evaluation.model_builder import Models, RequestCounter, check_key, load_prices
+from harness.evaluation.endpoint_settings import check_key, load_prices
+from harness.evaluation.model_builder import Models, RequestCounter
 from harness.evaluation.preflight import missing_judge, unjudged_tasks
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.worker_pool import chromium

@@ -31,7 +31,8 @@ async def open_judge(
     judge = build_judge(settings)
     if judge is not None or not settings.model:
         return judge
-    from harness.evaluation.model_builder import Models, RequestCounter, load_prices  # a second of imports
+    from harness.evaluation.endpoint_settings import load_prices
+    from harness.evaluation.model_builder import Models, RequestCounter  # a second of imports
     from harness.evaluation.reply_caches import check_reply_caches
     from harness.evaluators.judge import ModelJudge
     from harness.runner.shutdown import ShutdownSignal

@@ -26,7 +26,7 @@ from harness.config.site_settings import SitesSettings
 from harness.embedded_server import start_servers
 from harness.errors import ConfigError
 from harness.evaluation.embedded import site_server
-from harness.evaluation.model_builder import read_yaml
+from harness.evaluation.endpoint_settings import read_yaml
 from harness.evaluation.run_context import WorkerContext
 from harness.evaluation.worker_pool import chromium
 from harness.journal.store import RunFolder
@@ -106,7 +106,9 @@ async def _environment(config: Config, opened: Opened, folder: Path, closing: As
         serving = start_servers(*site_server(config.sites, state), log=folder / "sites.log")
         port = await closing.enter_async_context(serving)
     run = RunFolder.open(folder, held=False)
-    context = WorkerContext(config=config, run=run, config_digest=opened.config_digest, stopping=ShutdownSignal())
+    context = WorkerContext(
+        config=config, run=run, config_digest=opened.config_digest, prices={}, stopping=ShutdownSignal()
+    )
     pool = await closing.enter_async_context(chromium(context, Deployment(config.sites, port)))
     known = config.sites.instances
     # Of the addresses in the journal only those in the settings: another would be given the logins of the person.

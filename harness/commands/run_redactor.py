@@ -5,7 +5,6 @@ from pathlib import Path
 
 from harness.codec import dumps
 from harness.files import safe_files
-from harness.journal.final_state import read_final_state
 from harness.journal.names import journals_in
 from harness.secrets.redaction import Redactor
 from harness.secrets.secret_detection import readable
@@ -22,6 +21,8 @@ def run_redactor(folder: Path, secrets: Mapping[str, str]) -> Redactor:
 
 
 def _texts(folder: Path) -> Iterator[str]:
+    from harness.journal.final_state import read_final_state  # and all records: a server that redacts does without
+
     yield (safe_files.read_if_there(folder / "config.yaml") or b"").decode("utf-8", "replace")
     for entry in journals_in(folder):
         if (ended := read_final_state(Path(entry.path))) is not None:

@@ -59,7 +59,7 @@ def _matching(pattern: str | None, every: "Iterable[DescribedSetting]") -> "Iter
     """
     from fnmatch import fnmatchcase
 
-    from harness.config.override_keys import misspelt
+    from harness.config.near_names import misspelt
 
     known = tuple(every)
     if pattern is None:

@@ -12,9 +12,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from sysconfig import get_path
-from typing import Any, Self
-
-from omegaconf import DictConfig, OmegaConf
+from typing import TYPE_CHECKING, Any, Self
 
 from harness.choices import SHARE, ActionSetName, Dialect, ValueRange
 from harness.config.agent_settings import FIRST_PLACES, AgentConfig
@@ -22,7 +20,7 @@ from harness.config.site_settings import SitesSettings, read_sites
 from harness.errors import ConfigError
 from harness.settings.browser import BrowserSettings
 from harness.settings.executor import ExecutorSettings
-from harness.settings.fields import Tree, as_plain, measured, setting, unnamed, with_tuples
+from harness.settings.fields import Tree, as_plain, from_plain, measured, setting, unnamed, with_tuples
 from harness.settings.limits import EpisodeLimits
 from harness.settings.models import JudgeSettings, LlmSettings, openai_key
 from harness.settings.observation import ObservationSettings
@@ -31,6 +29,9 @@ from harness.settings.resume import ResumeSettings
 from harness.settings.run import JournalSettings, RunSettings
 from harness.settings.task import TaskSettings
 from harness.settings.tracking import TrackingSettings
+
+if TYPE_CHECKING:  # only what composes settings needs it; workers and readers of runs do without
+    from omegaconf import DictConfig
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 PROJECT = _CHECKOUT if (_CHECKOUT / "run.py").exists() else Path(get_path("data"), "share", "cairn-harness")
@@ -96,6 +97,11 @@ class Config(_AllSettings):
 
     sites: SitesSettings = setting(factory=SitesSettings, measured=False, named=False)
     evaluators: dict[str, PluginSettings] = setting(factory=dict, measured=False)
+
+    @classmethod
+    def of_tree(cls, tree: Mapping[str, Any]) -> Self:
+        """What `tree` gave, in another process."""
+        return cls.of(from_plain(ConfigSchema, tree))
 
     @classmethod
     def of(cls, composed: ConfigSchema) -> Self:
@@ -180,15 +186,19 @@ def _package_file(package: str, path: str) -> str:
     return package_file(package, path)
 
 
-def schema() -> DictConfig:
+def schema() -> "DictConfig":
     """What can be configured, with its defaults, to be merged with what is."""
+    from omegaconf import OmegaConf
+
     node: DictConfig = OmegaConf.structured(ConfigSchema)
     _open(node)
     return node
 
 
-def _open(node: DictConfig) -> None:
+def _open(node: "DictConfig") -> None:
     """Take back that OmegaConf refuses changes to the tree of a frozen class: only its objects are not changed."""
+    from omegaconf import DictConfig, OmegaConf
+
     OmegaConf.set_readonly(node, None)
     for key in node:
         if isinstance(inner := node._get_node(key), DictConfig):
@@ -210,6 +220,8 @@ def register() -> None:
 @cache
 def register_resolvers() -> None:
     """Make known what may stand in `${…}`; may be called again."""
+    from omegaconf import OmegaConf
+
     OmegaConf.register_new_resolver("slug", slug, replace=True)
     OmegaConf.register_new_resolver("stem", lambda path: slug(Path(str(path)).stem), replace=True)
     OmegaConf.register_new_resolver("project", lambda path: str(PROJECT / path), replace=True)

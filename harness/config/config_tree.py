@@ -5,8 +5,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
 from harness.config import PROJECT
 from harness.secrets.config_secrets import config_secrets, redacted_settings
 from harness.secrets.redaction import Redactor
@@ -20,6 +18,8 @@ def saved(tree: Tree) -> str:
     """All of it as YAML, without keys and passwords, and without where things are on this machine: a run folder is
     passed on.
     """
+    from omegaconf import OmegaConf  # a worker writes no settings
+
     return str(OmegaConf.to_yaml(OmegaConf.create(_unplaced(redacted_settings(tree)))))
 
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from hydra._internal.utils import get_args_parser
 
-from harness.config.override_keys import nearest, setting_names
+from harness.config.near_names import nearest
+from harness.config.override_keys import setting_names
 from harness.errors import ConfigError
 
 OPTIONS = "--config-dir DIR, --multirun (-m), --cfg job, --help"

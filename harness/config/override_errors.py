@@ -11,7 +11,8 @@ import yaml
 from hydra.errors import MissingConfigException, OverrideParseException
 
 from harness.actions.truncate import cut
-from harness.config.override_keys import SAYS_MORE, misspelt, nearest, setting_names
+from harness.config.near_names import misspelt, nearest
+from harness.config.override_keys import SAYS_MORE, setting_names
 
 _NOISE = ("full_key", "object_type", "reference_type", "To append to your config", "See https://")
 _MOST_CHARS = 600
@@ -72,7 +73,7 @@ def _unknown_key(found: re.Match[str], _: Exception) -> str:
 
 
 def _near_site_key(name: str) -> str:
-    from harness.config.site_settings import keys_below  # which imports `override_keys`, too
+    from harness.config.site_settings import keys_below  # which imports `near_names`, too
 
     parent, _, key = name.rpartition(".")
     keys = keys_below(parent)

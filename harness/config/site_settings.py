@@ -15,7 +15,7 @@ from harness.actions.truncate import cut
 from harness.browser import visit_policy
 from harness.browser.visit_policy import NoVisits, VisitPolicy
 from harness.choices import LONGEST_S, ResetScope, ResetWhen, SiteLocking, ValueRange
-from harness.config.override_keys import misspelt
+from harness.config.near_names import misspelt
 from harness.errors import ConfigError
 from harness.settings.fields import Tree, setting
 from harness.settings.plugin import path_now

@@ -30,7 +30,7 @@ from harness.config import Config, member_task
 from harness.errors import ConfigError, TaskError, UsageError
 from harness.evaluation.action_classes import action_set_of, prompt_lines
 from harness.evaluation.agent_registry import agent_kind, check_agent
-from harness.evaluation.model_builder import provider_name
+from harness.evaluation.endpoint_settings import provider_name
 from harness.evaluation.plugin_factory import PLUGIN_ERRORS, as_plugin, error_line, make_plugin, plugin_factory
 from harness.evaluation.run_context import not_hosted
 from harness.evaluation.suite import Suite, named

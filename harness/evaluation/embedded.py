@@ -16,7 +16,6 @@ from harness.embedded_server import KEY_VARIABLE, EmbeddedServer, launch_server
 from harness.errors import ConfigError
 from harness.evaluation.embedded_endpoint import ENDPOINTS, endpoint_of
 from harness.evaluation.run_context import RunContext
-from harness.evaluation.suite_file import suite_plans
 from harness.settings.models import LlmSettings
 from harness.settings.task import TaskSettings
 
@@ -117,6 +116,8 @@ def _plans(llm: LlmSettings, task: TaskSettings) -> list[Any]:
         return endpoint_of(llm.kind).plan_entries(Path(llm.plans))
     if not task.members:
         raise ConfigError("llm.plans is not set: llm=scripted needs a plan file for these tasks, llm.plans=FILE")
+    from harness.evaluation.suite_file import suite_plans  # reads YAML, which a worker does without
+
     return suite_plans(task.members, endpoint_of(llm.kind).plan_entries)
 
 

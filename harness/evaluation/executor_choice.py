@@ -2,11 +2,15 @@
 
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
+from harness.api import Executor, WorkerHandle
 from harness.evaluation.builder import build_executor, pending_policy
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
+from harness.evaluation.first_worker import PLAYER, worker_log, worker_processes
 from harness.evaluation.parallelism import parallelism_for, resolve_parallelism
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.task_files import provide_files
@@ -17,7 +21,6 @@ from harness.registry import Registry
 from harness.reports.summary import Invocation
 from harness.runner.capacity import MachineCapacity, Parallelism, machine_capacity
 from harness.runner.executors.early_launch import launched_early
-from harness.runner.executors.local_workers import child_processes
 from harness.runner.executors.remote_store import StoreServer
 from harness.runner.executors.supervisor import Launch, SupervisorConfig, Timeouts, run_supervised
 from harness.runner.executors.worker_losses import WorkerLosses
@@ -34,8 +37,6 @@ EXECUTORS = Registry(
     },
 )
 """Name to what runs all pending jobs: awaited with `RunContext`, schedule and progress, it gives an `Invocation`."""
-PLAYER = ("-m", "harness.evaluation.worker_main")
-"""Arguments of Python that make a process a worker."""
 SLACK_S = 30.0
 """A worker ends its own steps at their deadline; its supervisor only when that did not work."""
 
@@ -78,12 +79,18 @@ async def play_inline(context: RunContext, schedule: Scheduler, progress: Progre
 
 async def play_in_processes(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
     size = size_of(context, schedule, (machine_capacity(),))
-    command, log = (sys.executable, *PLAYER), context.run.path / "worker.log"
-    executor = build_executor(context.config.executor)
-    launch = child_processes(command, log) if executor is None else lambda number: executor.start(command, number, log)
+    folder, executor = context.run.path, build_executor(context.config.executor)
+    if executor is None:
+        launch = context.launch or worker_processes(folder)
+    else:
+        launch = partial(_start, executor, folder)
     early = number_of_workers(size, schedule) if executor is None else 0  # what another executor starts may be paid for
     async with launched_early(launch, early) as begun, serving(context, schedule) as where:
         return await supervised(context, schedule, progress, where, workers=Workers(begun, size))
+
+
+def _start(executor: Executor, folder: Path, number: int) -> AbstractAsyncContextManager[WorkerHandle]:
+    return executor.start((sys.executable, *PLAYER), number, worker_log(folder))
 
 
 async def supervised(
@@ -156,6 +163,7 @@ def worker_setup(context: RunContext, where: EmbeddedServers, *, number: int, la
         lanes=lanes,
         config=context.config.tree(),
         config_digest=context.config_digest,
+        prices=context.prices,
         secrets=context.secrets.of_tasks,
         readable=tuple(context.secrets.readable),
         folder=str(context.run.path.absolute()),

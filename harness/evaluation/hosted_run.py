@@ -18,9 +18,9 @@ from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, check_plugins, load_tasks
 from harness.evaluation.config_drift import check_config_drift, check_task_drift
+from harness.evaluation.endpoint_settings import check_keys, load_prices
 from harness.evaluation.executor_choice import run_with_executor
 from harness.evaluation.forks import fork_trials
-from harness.evaluation.model_builder import check_keys
 from harness.evaluation.orchestrator import check_plans, describe_run, keep_quiet, take_over
 from harness.evaluation.preflight import check_before
 from harness.evaluation.run_context import RunContext
@@ -75,6 +75,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
             secrets=secrets,
             tasks=tasks,
             config_digest=config_digest,
+            prices=load_prices(config.llm),
             arguments=request.overrides,
             say=console.say,
             stopping=stopping,

@@ -4,38 +4,27 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-import yaml
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-
-from harness.api import ChatModel, ComputerTool, Message, ModelProvider, Reply, Tool
-from harness.config import PROJECT
+from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
 from harness.errors import ConfigError
-from harness.evaluation.plugin_factory import make_plugin
+from harness.evaluation.endpoint_settings import endpoint_of_settings, load_prices, provider_name
 from harness.evaluation.reply_caches import address_of
 from harness.journal.reply_cache import ReplyCache
-from harness.llm import providers
 from harness.llm.cached_model import CachedModel
 from harness.llm.circuit_breaker import CircuitBreakerModel, OutageWaiter
-from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
 from harness.llm.exchange import Exchanger
 from harness.llm.judge_breaker import JudgeBreaker
 from harness.llm.passthrough import Passthrough
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
-from harness.llm.prices import Price, read_prices
+from harness.llm.prices import Price
 from harness.llm.retry import Retrier, RetryNotice, Timing
 from harness.llm.token_ids import TokenIds
 from harness.runner.shutdown import ShutdownSignal
 from harness.secrets.redaction import NO_SECRETS, Redactor
-from harness.settings.fields import Tree
 from harness.settings.models import CacheSettings, JudgeSettings, LlmSettings, ModelSettings
 from harness.working_time import working_s
-
-_MOST_NODES = 100_000
 
 
 @dataclass
@@ -119,7 +108,7 @@ class Models:
         self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None, lane: int = 0
     ) -> EndpointModel:
         """The model under test; an outage is reported at once."""
-        endpoint = _endpoint(self.llm, "llm", base_url, self._connections)
+        endpoint = endpoint_of_settings(self.llm, "llm", base_url, self._connections)
         settings = replace(self.llm, api=provider_name(self.llm))
         permits, retrier = self._lane_limiter(self.rate_limiter, lane), self._retrier(self.llm, on_retry)
         return await self._open(
@@ -143,7 +132,7 @@ class Models:
         """
         if self.llm.kind == "none":
             return None
-        endpoint = _endpoint(self.llm, "llm", base_url, self._connections)
+        endpoint = endpoint_of_settings(self.llm, "llm", base_url, self._connections)
         limiter = self._lane_limiter(self.rate_limiter, lane)
         exchanger = Exchanger(
             endpoint,
@@ -161,7 +150,7 @@ class Models:
         """The judge, with permits, retries, prices, circuit and reply cache of its own."""
         assert judge.model is not None
         client = _client(int(judge.max_answer_mb * (1 << 20)), name="judge")
-        endpoint = _endpoint(judge, "judge", None, client)
+        endpoint = endpoint_of_settings(judge, "judge", None, client)
         requests, limiter = RequestCounter(), self.rate_limiter
         permits = LaneLimiter(rate_limiter=limiter, lane=0, requests=requests, stopping=self.stopping, judge=True)
         prices = self.prices if judge.prices is None else load_prices(judge, "judge")
@@ -195,84 +184,7 @@ class Models:
         return LaneLimiter(rate_limiter=rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)
 
 
-def check_keys(llm: LlmSettings, judge: JudgeSettings) -> None:
-    """As `check_key`, of both."""
-    check_key(llm, "llm")
-    check_key(judge, "judge")
-
-
-def check_key(settings: LlmSettings | JudgeSettings, group: str) -> None:
-    """See that a model has a key where its provider needs one.
-
-    Args:
-        group: `llm` or `judge`, for the message.
-    Raises:
-        ConfigError: It has none.
-    """
-    if settings.kind not in ("none", "scripted") and settings.model:
-        _endpoint(settings, group, None, None).check_key()
-
-
 def _client(most_bytes: int, *, name: str = "llm") -> Any:
     from harness.llm.http_client import bounded_client  # and the package of the client, which a baseline does without
 
     return bounded_client(most_bytes, name=name)
-
-
-def _endpoint(settings: ModelSettings, name: str, base_url: str | None, client: Any) -> Endpoint:
-    """`base_url` takes the place of the configured one."""
-    url = base_url or settings.base_url or providers.provider_of(provider_name(settings)).default_url
-    return Endpoint(replace(settings, base_url=url), group=name, http_client=client)
-
-
-def provider_name(settings: ModelSettings) -> str:
-    """The provider that the settings choose, known from then on.
-
-    Raises:
-        ConfigError: A class of the person's own cannot be made, or has another provider's name.
-    """
-    if isinstance(settings, LlmSettings) and settings._target_ is not None:
-        made: ModelProvider = make_plugin("llm", settings, ModelProvider)
-        providers.add(made, f"llm._target_={settings._target_}")
-        return made.name
-    return settings.api
-
-
-def load_prices(settings: ModelSettings, name: str = "llm") -> dict[str, Price]:
-    """The price table the person owns; `name`: of the group of settings."""
-    path = Path(settings.prices or PROJECT / "configs" / "prices.yaml")
-    return read_prices(read_yaml(path, f"{name}.prices"), str(path))
-
-
-def read_yaml(path: Path, setting: str) -> Tree:
-    """The mapping in a file.
-
-    Raises:
-        ConfigError: It cannot be read, holds something else, or unfolds to what no such file is.
-    """
-    try:
-        text = path.read_text("utf-8")
-        # Before it is built: a few lines of aliases may stand for more than any memory holds.
-        if (node := yaml.compose(text, yaml.SafeLoader)) is not None and _unfolded(node, {}) > _MOST_NODES:
-            raise ConfigError(f"{setting}: {path} expands to more than {_MOST_NODES:,} values through its aliases (*)")
-        if not isinstance(node, yaml.MappingNode | None):
-            raise ConfigError(f"{setting}: {path} must contain one mapping")
-        tree = OmegaConf.to_container(OmegaConf.create(text))
-    except OSError as error:
-        raise ConfigError(f"{setting}: {path} cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, OmegaConfBaseException, ValueError, RecursionError) as error:
-        raise ConfigError(f"{setting}: {path} is not valid YAML: {' '.join(str(error).split())[:300]}") from error
-    if not isinstance(tree, dict):
-        raise ConfigError(f"{setting}: {path} must contain one mapping")
-    return {str(key): value for key, value in tree.items()}
-
-
-def _unfolded(node: yaml.Node, sizes: dict[int, int]) -> int:
-    """Values in the tree that a node and its aliases become; of one that is within itself, more than any."""
-    if (known := sizes.get(id(node))) is not None:
-        return known
-    sizes[id(node)] = _MOST_NODES + 1
-    inner = node.value if isinstance(node, yaml.CollectionNode) else []
-    ones = [one for pair in inner for one in (pair if isinstance(pair, tuple) else (pair,))]
-    sizes[id(node)] = 1 + sum(_unfolded(one, sizes) for one in ones)
-    return sizes[id(node)]

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.choices import Display
 from harness.codec import digest, dumps
@@ -27,8 +28,8 @@ from harness.evaluation.conditions import below_least, task_keys
 from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.embedded import is_embedded_endpoint, plans_digest
+from harness.evaluation.endpoint_settings import check_keys, load_prices
 from harness.evaluation.forks import begin_fork, check_fork
-from harness.evaluation.model_builder import check_keys
 from harness.evaluation.preflight import check_before, tasks_on_sites, what_is_missing
 from harness.evaluation.provenance import describe, environment
 from harness.evaluation.reply_caches import check_reply_caches
@@ -64,14 +65,23 @@ from harness.secrets.redacting_progress import RedactingProgress
 from harness.secrets.redacting_stream import redact_output
 from harness.secrets.redaction import Redactor, redact_logs
 
+if TYPE_CHECKING:
+    from harness.runner.executors.supervisor import Launch
+
 _NOT_CACHED = (
     "llm.cache does not apply to agent=process: the agent's requests are passed on and not kept; a judge's are"
     " (docs/pages/cache.md)"
 )
 
 
-async def evaluate(
-    config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...] = (), *, begun: float | None = None
+async def evaluate(  # noqa: PLR0913 (what a start of a run is)
+    config: Config,
+    folder: Path,
+    console: Terminal,
+    arguments: tuple[str, ...] = (),
+    *,
+    begun: float | None = None,
+    launch: "Launch | None" = None,
 ) -> int:
     """Run the pending jobs of `folder`.
 
@@ -81,6 +91,7 @@ async def evaluate(
         console: Where the results are printed.
         arguments: The overrides that compose this configuration.
         begun: When the command began, by `time.monotonic`; None = now.
+        launch: Starts worker processes, the first of which has begun; None = none has.
 
     Returns:
         The exit code.
@@ -96,7 +107,7 @@ async def evaluate(
         _say_what_confines(config, console)
         if config.llm.cache not in (None, "off"):
             console.say(_NOT_CACHED)
-    return await _evaluate(config, folder, console, arguments, begun=begun)
+    return await _evaluate(config, folder, console, Given(arguments, begun, launch))
 
 
 async def _tried_dry(config: Config, folder: Path, console: Terminal) -> int:
@@ -111,9 +122,15 @@ async def _tried_dry(config: Config, folder: Path, console: Terminal) -> int:
     return ExitCode.DONE
 
 
-async def _evaluate(
-    config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...], *, begun: float
-) -> int:
+class Given(NamedTuple):
+    """What a start of a run comes with, besides its settings; see `evaluate`."""
+
+    arguments: tuple[str, ...]
+    begun: float
+    launch: "Launch | None"
+
+
+async def _evaluate(config: Config, folder: Path, console: Terminal, given: Given) -> int:
     policy, tasks, measured = pending_policy(config), load_tasks(config), config.measured()
     secrets = RunSecrets(config=config, tasks=tasks)
     with (
@@ -137,21 +154,22 @@ async def _evaluate(
             check_keys(config.llm, config.judge)
             await check_before(config, jobs.pending, outcomes, console.say)
             describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
-            secrets.announce(console.say)
             retry_request.remember(policy, run, tasks, asked, trials=config.trials)
-            _begin(config, run, tasks, jobs, console=console)
             context = RunContext(
                 config=config,
                 run=run,
                 secrets=secrets,
                 tasks=tasks,
                 config_digest=config_digest,
-                arguments=arguments,
+                prices=load_prices(config.llm),
+                arguments=given.arguments,
+                launch=given.launch,
                 say=console.say,
                 stopping=stopping,
                 rate_limiter=build_rate_limiter(config.llm, config.judge, console.say, outcomes),
                 embedded=embedded,
             )
+            _begin(context, jobs, console)
             closing.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
             invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
         found = _scan(run) if plays else scanned
@@ -159,8 +177,8 @@ async def _evaluate(
         whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
         played = Run(folder, scoring=config.scoring.value, scanned=found)
         whose = _look_through(played, config.run.report and whole)
-        summary = _timed(_summary(config, played, found, tasks, invocation=invocation, whose=whose), begun)
-        with _results(run, summary, left, console, begun=begun):
+        summary = _timed(_summary(config, played, found, tasks, invocation=invocation, whose=whose), given.begun)
+        with _results(run, summary, left, console, begun=given.begun):
             _write_reports(config, run, tasks, found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
         await tracker.close()
@@ -217,10 +235,11 @@ def _heeding(stopping: ShutdownSignal, console: Terminal) -> Iterator[None]:
         yield
 
 
-def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Scheduler, *, console: Terminal) -> None:
-    invalidate_summary(run)
-    _say_what_is_not_reset(config.sites, tasks, console)
-    _say_who_is_alone(jobs, _jobs_are(config.trials), console)
+def _begin(context: RunContext, jobs: Scheduler, console: Terminal) -> None:
+    context.secrets.announce(console.say)
+    invalidate_summary(context.run)
+    _say_what_is_not_reset(context.config.sites, context.tasks, console)
+    _say_who_is_alone(jobs, _jobs_are(context.config.trials), console)
 
 
 def check_plans(config: Config, run: RunFolder, *, is_begun: bool, accepted: Callable[[str], None] | None) -> None:

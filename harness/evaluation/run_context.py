@@ -1,12 +1,12 @@
 """The settings, tasks and open run folder of one invocation, before heavy libraries are loaded."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from harness.api.hosting import AskHost
 from harness.config import Config
@@ -16,9 +16,13 @@ from harness.evaluation.run_secrets import RunSecrets
 from harness.journal.store import RunFolder
 from harness.llm.limiters import Limiters
 from harness.llm.permits import RateLimiter, Unlimited
+from harness.llm.prices import Price
 from harness.records import Task
 from harness.runner.executors.remote_store import Store
 from harness.runner.shutdown import ShutdownSignal
+
+if TYPE_CHECKING:
+    from harness.runner.executors.supervisor import Launch
 
 
 async def not_hosted(question: bytes) -> bytes:
@@ -35,6 +39,8 @@ class WorkerContext:
     run: Store
     config_digest: str
     """Digest of the measured settings, which is their name among the artifacts."""
+    prices: Mapping[str, Price]
+    """Of the model under test; read once for all workers."""
     stopping: ShutdownSignal
     rate_limiter: RateLimiter = field(default_factory=Unlimited)
     """Who may ask the model next, over all lanes of the run."""
@@ -50,6 +56,8 @@ class RunContext(WorkerContext):
     tasks: tuple[Task, ...]
     arguments: tuple[str, ...] = ()
     """The overrides of the command line, to be repeated in other processes."""
+    launch: "Launch | None" = None
+    """Starts worker processes, the first of which has begun; None = none has."""
     say: Callable[[str], None] = lambda text: None
     """A sentence for the person."""
     rate_limiter: Limiters = field(default_factory=Limiters)
@@ -70,5 +78,6 @@ class RunContext(WorkerContext):
                 run=run,
                 tasks=(),
                 config_digest="",
+                prices={},
                 stopping=ShutdownSignal(),
             )

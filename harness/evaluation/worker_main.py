@@ -15,10 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Thread
 
-from omegaconf import OmegaConf
-
 from harness import __version__
-from harness.config import Config, ConfigSchema, register_resolvers, schema
+from harness.config import Config
 from harness.config.config_tree import build_redactor
 from harness.episode.job import Job
 from harness.errors import ConfigError, HarnessError, JournalError, UsageError
@@ -123,9 +121,7 @@ async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
     """Run the worker as the first message of the supervisor says."""
     if (setup := _setup(said)) is None:
         return
-    composed = OmegaConf.to_object(OmegaConf.merge(schema(), setup.config))
-    assert isinstance(composed, ConfigSchema)
-    config = Config.of(composed)
+    config = Config.of_tree(setup.config)
     redactor = build_redactor(config.tree(), setup.secrets, setup.readable)
     fault.redact = redactor.said
     _log(redactor)
@@ -141,6 +137,7 @@ async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
         config=config,
         run=store,
         config_digest=setup.config_digest,
+        prices=setup.prices,
         stopping=stopping,
         rate_limiter=wire.rate_limiter,
         ask_host=wire.host.ask,
@@ -206,7 +203,6 @@ def _log(redactor: Redactor) -> None:
 
 
 def main() -> int:
-    register_resolvers()
     said = read_messages_blocking(open(0, "rb", closefd=False))  # a separate file: `sys.stdin` is closed at exit
     with InternalErrorGuard("worker", redact=lambda text: without_secrets(text, ()), keeps=False) as fault:
         return _main(said, fault)

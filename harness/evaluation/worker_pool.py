@@ -106,7 +106,7 @@ async def build_workers(
 
 
 async def _models(context: WorkerContext, closing: AsyncExitStack, progress: Progress, lane: int) -> "Models":
-    from harness.evaluation.model_builder import Models, RequestCounter, load_prices
+    from harness.evaluation.model_builder import Models, RequestCounter
 
     if context.config.llm.kind != "none" or context.config.judge.model:
         # The client's library takes half a second of one processor to import, in which the browser can come up.
@@ -119,7 +119,7 @@ async def _models(context: WorkerContext, closing: AsyncExitStack, progress: Pro
     return Models(
         llm=context.config.llm,
         requests=RequestCounter(),
-        prices=load_prices(context.config.llm),
+        prices=context.prices,
         closing=closing,
         stopping=context.stopping,
         rate_limiter=context.rate_limiter,

@@ -42,11 +42,16 @@ def marks(folder: Path, worker: int) -> dict[str, str]:
 
 
 def kill_orphans(folder: Path) -> int:
-    """End the processes that an earlier invocation left behind, including running hooks; returns their number."""
+    """End the processes that an earlier invocation left behind, including running hooks; returns their number.
+
+    Descendants of this process are spared: the first worker starts before the run folder is locked.
+    """
     hooks = [process for process in psutil.process_iter() if _is_hook_at_work(process, _name(folder))]
     for hook in hooks:
         kill_tree(hook.pid)
-    return len(hooks) + end_marked({MARK: _name(folder)})
+    orphans = [process for process in find_orphans(folder) if not _is_descendant(process)]
+    _kill(orphans)
+    return len(hooks) + len(orphans)
 
 
 def hook_environment() -> dict[str, str]:
@@ -143,6 +148,13 @@ def _environment(process: psutil.Process) -> dict[str, str] | None:
         return None if is_of_kernel or process.status() == psutil.STATUS_ZOMBIE else {}
     except (psutil.Error, OSError):
         return None
+
+
+def _is_descendant(process: psutil.Process) -> bool:
+    try:
+        return os.getpid() in (parent.pid for parent in process.parents())
+    except psutil.Error:
+        return False
 
 
 def _is_hook_at_work(process: psutil.Process, run: str) -> bool:

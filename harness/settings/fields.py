@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, asdict, field, fields, is_dataclass, replace
 from enum import Enum
 from types import UnionType
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from harness.choices import ValueRange
 
 REQUIRED: Any = "???"
 """The default of a setting that has none, as OmegaConf writes it."""
+T = TypeVar("T")
 Tree = dict[str, Any]
 """Settings as plain values: what YAML and JSON know."""
 
@@ -102,6 +103,28 @@ def as_plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [as_plain(item) for item in value]
     return as_plain(asdict(value)) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def from_plain(schema: type[T], tree: Mapping[str, Any]) -> T:
+    """The settings that `as_plain` gave, checked by whoever composed them: nothing is converted but groups and words.
+
+    Args:
+        schema: The dataclass.
+        tree: Its fields; a missing one has its default.
+    Raises:
+        TypeError: It holds a key that is no setting.
+        ValueError: A word is none of those that there are.
+    """
+    kinds = get_type_hints(schema)
+    return schema(**{key: _of_kind(kinds.get(key), value) for key, value in tree.items()})
+
+
+def _of_kind(kind: Any, value: Any) -> Any:
+    if value is not None and (group := group_of(kind)) is not None:
+        return from_plain(group, value)
+    if get_origin(kind) is tuple and isinstance(value, list):
+        return tuple(value)
+    return kind(value) if isinstance(kind, type) and issubclass(kind, Enum) else value
 
 
 def with_tuples(settings: Any) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from harness.cli import configured
-from harness.codec import dumps
+from harness.codec import dumps, loads
 from harness.config import Config, ConfigSchema, schema
 from harness.config.config_validation import settings
 from harness.settings.fields import unnamed
@@ -59,3 +59,25 @@ def test_what_an_agent_is_shown_and_may_do_is_measured(override: str) -> None:
 def test_what_is_measured_is_a_setting() -> None:
     known = {name for name, _ in settings(configured([]))}
     assert {name for name in configured([]).measured() if not name.startswith("agent.actions.")} <= known
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        [],
+        ["agent=tools", "llm=openai", "llm.model=m", "judge.model=j", "task.ids=[1,2-5]", "limits.max_cost_usd=3"],
+        ["agent=computer", "browser.headless=false", "executor.silence_s=20", "+sites.shop.url=http://shop.test:80"],
+        ["agent=tool-loop", "task=miniwob", "scoring=webarena", "fail_under.cup=0.5", "actions=[a.B]"],
+    ],
+    ids=" ".join,
+)
+def test_another_process_reads_the_settings_as_they_are(overrides: list[str]) -> None:
+    config = configured(overrides)
+    assert Config.of_tree(loads(dumps(config.tree()))) == config
+
+
+def test_a_process_of_another_version_sees_that_it_does_not_know_a_setting() -> None:
+    with pytest.raises(TypeError, match="no_setting"):
+        Config.of_tree({"run": {"no_setting": 1}})
+    with pytest.raises(ValueError, match="nowhere"):
+        Config.of_tree({"run": {"display": "nowhere"}})

@@ -9,7 +9,8 @@ import pytest
 
 from harness.errors import ConfigError, ModelUnavailable
 from harness.evaluation.builder import build_rate_limiter
-from harness.evaluation.model_builder import Models, RequestCounter, load_prices
+from harness.evaluation.endpoint_settings import load_prices
+from harness.evaluation.model_builder import Models, RequestCounter
 from harness.llm.permits import PermitRequest
 from harness.loopback_server import serving
 from harness.plugins.demo.model.fault_injection import read_faults

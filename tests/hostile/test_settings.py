@@ -19,7 +19,7 @@ from harness.cli import configured
 from harness.config import Config
 from harness.config.config_validation import BOUNDS, NON_EMPTY, WORDS, check_values, range_of, settings
 from harness.errors import ConfigError, ExitCode, UsageError
-from harness.evaluation.model_builder import read_yaml
+from harness.evaluation.endpoint_settings import read_yaml
 from harness.evaluation.orchestrator import evaluate
 from harness.llm.prices import read_prices
 from harness.plugins.demo.model.fault_injection import read_faults

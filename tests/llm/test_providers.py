@@ -10,7 +10,7 @@ import pytest
 from harness.api import Answer, ChatSettings, Message, ModelProvider, RetryableError, Tool, text_of
 from harness.codec import JsonObject, loads
 from harness.errors import ConfigError, ModelRejected
-from harness.evaluation.model_builder import provider_name
+from harness.evaluation.endpoint_settings import provider_name
 from harness.llm import providers
 from harness.llm.answer import given, mappings, parsed
 from harness.llm.endpoint import Endpoint

@@ -58,6 +58,7 @@ def a_setup(number: int) -> WorkerSetup:
         lanes=1,
         config={},
         config_digest="",
+        prices={},
         secrets={},
         readable=(),
         folder="",

@@ -13,12 +13,12 @@ from harness.llm.permits import ReportOutage
 from harness.protocols import MAX_EVENT_CHARS, Phase, ProgressEvent
 from harness.runner.executors import ipc
 from harness.runner.executors.ipc import (
-    BUFFERED,
     check_data,
     encode_message,
     read_messages,
     read_messages_blocking,
 )
+from harness.runner.executors.local_workers import BUFFERED
 from harness.runner.executors.worker_messages import (
     ErrorInfo,
     Heartbeat,

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from harness.runner import process_tree
-from harness.runner.process_tree import end_marked, find_marked
+from harness.runner.process_tree import end_marked, find_marked, kill_orphans, marks
 from tests.waiting import wait_until
 
 
@@ -96,3 +96,19 @@ def test_one_that_was_bare_and_becomes_another_program_is_found(
     assert [one.pid for one in find_marked(mark)] == [process.pid]
     end_marked(mark)
     process.wait()
+
+
+def test_a_start_ends_what_an_earlier_one_left_and_spares_what_it_has_started_itself(tmp_path: Path) -> None:
+    """The first worker is there before the run folder is locked."""
+    variables = {**os.environ, **marks(tmp_path, 0)}
+    mine = subprocess.Popen(["sleep", "600"], env=variables)
+    with subprocess.Popen(["sh", "-c", "sleep 600 & echo $!"], env=variables, stdout=subprocess.PIPE) as shell:
+        assert shell.stdout is not None
+        orphan = psutil.Process(int(shell.stdout.readline()))
+        shell.stdout.close()
+    wait_until(lambda: os.getpid() not in (parent.pid for parent in orphan.parents()))
+    assert kill_orphans(tmp_path) == 1
+    wait_until(lambda: not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE)
+    assert mine.poll() is None
+    mine.kill()
+    mine.wait()

@@ -1,17 +1,20 @@
 """Starts worker processes before they are needed.
 
-A worker imports for a second of one processor, in which the servers it asks can start.
+A worker imports for half a second of one processor, in which the run is looked at, and the servers that it asks can
+start. It does nothing before it is told of what run it is.
 """
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
-from harness.api import WorkerHandle
-from harness.runner.executors.supervisor import Launch
+if TYPE_CHECKING:  # what supervises workers is imported while the first one starts
+    from harness.api import WorkerHandle
+    from harness.runner.executors.supervisor import Launch
 
 
 @asynccontextmanager
-async def launched_early(launch: Launch, workers: int) -> AsyncIterator[Launch]:
+async def launched_early(launch: "Launch", workers: int) -> AsyncIterator["Launch"]:
     """Start the first process of each of `workers`. The launch that is yielded hands these out, and then starts further
     ones. Leaving the context ends those that were not asked for.
     """
@@ -22,7 +25,7 @@ async def launched_early(launch: Launch, workers: int) -> AsyncIterator[Launch]:
             early[number] = await life.enter_async_context(launch(number)), life
 
         @asynccontextmanager
-        async def take(number: int) -> AsyncIterator[WorkerHandle]:
+        async def take(number: int) -> AsyncIterator["WorkerHandle"]:
             if number not in early:
                 async with launch(number) as worker:
                     yield worker

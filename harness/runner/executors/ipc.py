@@ -17,8 +17,6 @@ from harness.runner.executors.worker_messages import Message, Received
 
 logger = logging.getLogger(__name__)
 
-BUFFERED = 1 << 20
-"""Bytes a reader takes before anybody asks for them."""
 MOST_SAID = 1 << 24
 """Bytes of JSON in one message of a worker."""
 MOST_DATA = 1 << 28

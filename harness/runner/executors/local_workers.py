@@ -7,8 +7,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from harness.files import safe_files
-from harness.runner.executors.ipc import BUFFERED
 from harness.runner.process_tree import kill_tree, worker_environment
+
+BUFFERED = 1 << 20
+"""Bytes a reader takes before anybody asks for them."""
 
 
 def child_processes(command: Sequence[str], log: Path) -> Callable[[int], AbstractAsyncContextManager["LocalWorker"]]:

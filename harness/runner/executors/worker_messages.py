@@ -14,6 +14,7 @@ from harness import errors
 from harness.episode.job import Job
 from harness.errors import HarnessError
 from harness.llm.permits import PermitCall, PermitReply
+from harness.llm.prices import Price
 from harness.protocols import ProgressEvent
 
 _ERRORS = {
@@ -67,8 +68,10 @@ class WorkerSetup:
     """Of the worker."""
     lanes: int
     config: Mapping[str, Any]
-    """As `ConfigSchema` reads it."""
+    """As `Config.tree` gives it."""
     config_digest: str
+    prices: Mapping[str, Price]
+    """Of the model under test, as `llm.prices` has them."""
     secrets: Mapping[str, str]
     """Of tasks, by the name they are replaced with."""
     readable: tuple[str, ...]

@@ -1,0 +1,50 @@
+"""Starts the first worker process of a run as soon as its settings are known.
+
+It imports what it needs while the rest of the harness is imported here, and the run is looked at. It does nothing
+before it is told of what run it is; if no job is pending, or the run is refused, it is ended. Imports nothing itself
+that takes long.
+"""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.config import Config
+from harness.runner.executors.early_launch import launched_early
+from harness.runner.executors.local_workers import child_processes
+from harness.runner.process_tree import tag_environment
+
+if TYPE_CHECKING:
+    from harness.runner.executors.supervisor import Launch
+
+PLAYER = ("-m", "harness.evaluation.worker_main")
+"""Arguments of Python that make a process a worker."""
+
+
+@asynccontextmanager
+async def first_worker(config: Config, folder: Path) -> AsyncIterator["Launch | None"]:
+    """Start it; yields a launch that hands it out first. None = the run has no worker processes of its own here."""
+    if config.run.dry or config.executor.kind != "processes" or config.executor._target_ is not None:
+        yield None
+        return
+    tag_environment(folder)  # so that the next start finds it, should this one be killed
+    log = worker_log(folder)
+    is_new = not log.exists()
+    try:
+        async with launched_early(worker_processes(folder), 1) as launch:
+            yield launch
+    finally:
+        with suppress(OSError):
+            if is_new and not log.stat().st_size:  # it was never asked for
+                log.unlink()
+
+
+def worker_processes(folder: Path) -> "Launch":
+    """Starts workers of a run as processes of this machine."""
+    return child_processes((sys.executable, *PLAYER), worker_log(folder))
+
+
+def worker_log(folder: Path) -> Path:
+    return folder / "worker.log"
