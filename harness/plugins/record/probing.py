@@ -17,7 +17,9 @@ from harness.runs import Episode
 MOST_PAGES = 12
 _MOST_ROWS = 5000
 _LONGEST = 300
-_SELECTOR = re.compile(r'(?:[A-Za-z][\w-]*|#[A-Za-z][\w-]*|\[name="[\w.-]+"\]|:nth-of-type\(\d+\)|>| )+', re.ASCII)
+_SELECTOR = re.compile(
+    r'(?:[A-Za-z][\w-]*+|#[A-Za-z][\w-]*+|\[name="[\w.-]++"\]|:nth-of-type\(\d++\)|>| )++', re.ASCII
+)  # possessive: a page may have written it to be slow
 PROPERTIES = ("outerText", "value", "checked", "getAttribute('aria-pressed')", "getAttribute('aria-checked')")
 """What a locator reads of the element that its selector finds."""
 SCRIPT = """[...document.querySelectorAll('body *')].flatMap(e => {

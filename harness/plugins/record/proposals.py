@@ -7,6 +7,7 @@ are data here: they become texts that are compared, never script.
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,9 @@ from harness.plugins.record.probing import Pages, Place, locator_of
 
 NOT_ACHIEVABLE = "N/A"
 _MOST_VALUES = 3
+_MOST_CHANGES = 500
+"""That are proposed, chosen or not."""
+_ON_MANY_PAGES = 2
 _MOST_PARTS = 6
 _PLACEHOLDER = re.compile(r"__[A-Z]")
 _SHORTEST_TYPED = 2
@@ -94,7 +98,14 @@ def _changes(plan: Plan, done: Sequence[Pages], undone: Pages, *, chooses: bool)
         if undone.values.get(place) != value and all(one.get(place) == value for one in others) and _is_plain(value)
     ]
     said = tuple(_said(plan))
-    ranked = sorted(found, key=lambda one: -_worth(*one, said=said, found=found, before=undone.values))
+    everywhere = Counter((place[1:], value) for place, value in found)
+
+    def worth(one: tuple[Place, str]) -> float:
+        place, value = one
+        in_many = everywhere[place[1:], value] > _ON_MANY_PAGES  # as the number of the cart, in the head of each page
+        return _worth(place, value, said) + (0.5 if place in undone.values else 0) - (1.5 if in_many else 0)
+
+    ranked = sorted(found, key=worth, reverse=True)[:_MOST_CHANGES]
     taken: list[tuple[Place, str]] = []
     for place, value in ranked:
         is_new = all(value not in other and other not in value for _, other in taken)
@@ -113,30 +124,19 @@ def _target(place: Place, value: str) -> JsonObject:
     return {"url": place[0], "locator": locator_of(place), "required_contents": {"exact_match": wanted}}
 
 
-def _worth(
-    place: Place,
-    value: str,
-    *,
-    said: Sequence[str],
-    found: Sequence[tuple[Place, str]],
-    before: Mapping[Place, str],
-) -> float:
-    """How much a value says of what was done: what was typed or clicked counts most, a number in all heads little."""
+def _worth(place: Place, value: str, said: Sequence[str]) -> float:
+    """How much a value says of what was done: what was typed or clicked counts most."""
     _, selector, name = place
-    folded = value.casefold()
-    worth = 1.0
-    if any(one == folded for one in said):
+    folded, worth = value.casefold(), 1.0
+    if folded in said:
         worth += 3
     elif any(one in folded for one in said):
         worth += 2
     if name != "outerText":
         worth += 1  # a state of the site, seldom a mere notice
-    if place in before:
-        worth += 0.5  # the same element shows another value
-    if selector.startswith(("#", "[name")) and " " not in selector:
+    if " " not in selector and selector.startswith(("#", "[name")):
         worth += 0.5
-    pages = {other[0] for other, text in found if text == value and other[1:] == place[1:]}
-    return worth - (1.5 if len(pages) > 2 else 0) - selector.count(">") * 0.05
+    return worth - selector.count(">") * 0.05
 
 
 def _said(plan: Plan) -> Iterator[str]:

@@ -97,6 +97,19 @@ def test_only_who_goes_somewhere_and_does_nothing_is_judged_by_the_address() -> 
     assert judged(plan(), done=[pages(CART), pages(f"{CART}?t=1")], undone=pages()) is None, "another each time"
 
 
+def test_a_page_that_changes_everywhere_is_bounded_and_soon_looked_through() -> None:
+    many = {f"n{number}": f"value {number}" for number in range(20_000)}
+    found = proposals_of(plan(), texts=(), sent=True, done=[pages(**many)] * 2, undone=pages())
+    assert len(found) == 500 and sum(one.chosen for one in found) == 3
+
+
+def test_what_stands_on_every_page_comes_last() -> None:
+    places = {(f"http://shop.localhost/{page}", "#cart", "outerText"): "2 items" for page in "abc"}
+    done = [Pages(values={**places, (CART, "main > p", "outerText"): "Thank you"}, address="")] * 2
+    found = judged(plan(), done=done, undone=pages(), sent=True)
+    assert found["program_html"][0]["required_contents"] == {"exact_match": "Thank you"}
+
+
 def test_a_checked_box_is_compared_as_scripts_say_it() -> None:
     place = (CART, "#news", "checked")
     done = [Pages(values={place: "true"}, address="")] * 2
@@ -116,6 +129,7 @@ def test_texts_that_mean_something_to_evaluators_are_not_proposed(text: str) -> 
         ["#a\\", "outerText", "x"],
         ["#a", "constructor('alert(1)')()", "x"],
         ["#a", "outerText", "x" * 301],
+        ["a" * 290 + "!", "outerText", "x"],
         ["#a", "outerText", 1],
         ["#a", "outerText"],
         "#a",
