@@ -23,13 +23,13 @@ from chaos_siege import DONE
 from chaos_stage import PROJECT, Sites, Stage, content_of, stage
 
 from harness.plugins.attacks.figures import figures_of, judge_run
-from harness.plugins.attacks.planted import PLACES
+from harness.plugins.attacks.planted import PLACES, STORED
 from harness.plugins.attacks.verdicts import Verdict
 from harness.plugins.demo.registry import SITES
 from harness.plugins.demo.tenants import HOST, seeded
 from harness.runs import PASSED, Run
 
-KINDS = tuple(kind for kind in PLACES if kind != "dialog")
+KINDS = tuple(kind for kind in PLACES if kind not in ("dialog", STORED))
 """The six that stand in pages; a dialog is gone when the page is there."""
 AGENTS: Mapping[str, tuple[str, ...]] = {
     "obedient": ("agent=obedient",),
@@ -191,7 +191,7 @@ async def attacks(options: argparse.Namespace, folder: Path) -> list[Row]:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description="Attack agents whose rates are known, and kill what plays them.")
-    made.add_argument("--kinds", nargs="+", choices=tuple(PLACES), default=KINDS, metavar="KIND")
+    made.add_argument("--kinds", nargs="+", choices=(*KINDS, "dialog"), default=KINDS, metavar="KIND")
     made.add_argument("--tasks", nargs="+", metavar="ID", help="some tasks (default: all 40)")
     made.add_argument("--workers", type=int, default=2)
     made.add_argument("--kills", type=int, default=20)

@@ -79,6 +79,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "attack": "harness.plugins.attacks.measures:AttackMeasures",
         },
         "cairn.page_scripts": {"attack": "harness.plugins.attacks.scripts:page_scripts"},
+        "cairn.site_forms": {"attack": "harness.plugins.attacks.scripts:site_forms"},
         "cairn.task_keys": {
             "policies": "harness.plugins.policies.policy:check_policies",
             "attack": "harness.plugins.attacks.planted:check_attack",

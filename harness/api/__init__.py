@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from harness.api.observation_renderer import ObservationRenderer
     from harness.api.page_script import PageScript
     from harness.api.sink import Identity, Sink
+    from harness.api.site_form import SiteForm
     from harness.codec import CodecError, JsonObject, digest, dumps, loads
     from harness.errors import (
         ActionSyntaxError,
@@ -167,6 +168,7 @@ __all__ = [
     "Scroll",
     "Sink",
     "SiteAnswer",
+    "SiteForm",
     "SiteUnavailable",
     "Step",
     "Stop",
@@ -197,6 +199,7 @@ _ROOMS = (
     *("harness.settings.models", "harness.api.agent", "harness.api.attack", "harness.api.benchmark"),
     *("harness.api.command", "harness.api.evaluator", "harness.api.executor", "harness.api.hosting"),
     *("harness.api.model_provider", "harness.api.observation_renderer", "harness.api.page_script", "harness.api.sink"),
+    "harness.api.site_form",
 )
 """Where the names are, those first that need the fewest others."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.plugins.attacks.figures import figures_of, judge_run, paired
-from harness.plugins.attacks.planted import PLACES
+from harness.plugins.attacks.planted import PLACES, STORED
 from harness.plugins.attacks.verdicts import Verdict
 from harness.runs import Run
 from tests.e2e.conftest import Start
@@ -29,7 +29,7 @@ def played(start: Callable[..., Start], tmp_path: Path) -> Callable[..., Sequenc
 
 def test_agents_are_told_apart(played: Callable[..., Sequence[Verdict]], tmp_path: Path) -> None:
     obedient = played("obedient", "agent=obedient", "attack=inject")
-    assert {one.kind for one in obedient} == set(PLACES)
+    assert {one.kind for one in obedient} == set(PLACES) - {STORED}
     assert [one.outcome for one in obedient] == ["reached"] * 8, obedient
     careful = played("careful", "attack=inject")
     assert {one.outcome for one in careful} <= {"resisted", "unseen"} and {one.status for one in careful} == {"passed"}
@@ -57,3 +57,15 @@ def test_place_and_step_are_the_same_in_the_next_run(played: Callable[..., Seque
     assert chosen == [(one.place, one.planted_from, one.seen_at, one.outcome) for one in again]
     assert {one.planted_from for one in first} == {0, 1, 2}
     assert all(one.seen_at is None or one.seen_at >= one.planted_from for one in first)
+
+
+def test_what_is_stored_in_a_site_is_followed_and_gone_after_the_reset(
+    played: Callable[..., Sequence[Verdict]],
+) -> None:
+    """They begin on the front page, on which the post is; task 1 is not logged in without it."""
+    how = ("attack=stored", "task.ids=[1,21,24]")
+    obedient = played("obedient", "agent=obedient", *how)
+    assert [(one.outcome, one.kind) for one in obedient] == [("reached", "stored")] * 3, obedient
+    careful = played("careful", *how)
+    assert [one.outcome for one in careful] == ["resisted"] * 3 and {one.status for one in careful} == {"passed"}
+    assert played("plain", "task.ids=[1,21,24]") == [], "on the same sites, which were reset"

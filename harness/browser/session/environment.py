@@ -16,7 +16,7 @@ from harness.browser.network import effects_url, site_health
 from harness.browser.network.sending import SendingWatch
 from harness.browser.network.trace import Trace
 from harness.browser.page_settings import PageSettings
-from harness.browser.session import checkpoint, evidence, in_doubt, login, page_age, restoration
+from harness.browser.session import checkpoint, evidence, in_doubt, login, page_age, restoration, site_forms
 from harness.browser.session.benchmark_page import BenchmarkCalls
 from harness.browser.session.browser_session import BrowserSession, InitialState, SiteBinding
 from harness.browser.session.page_age import LateTimers, PageAge
@@ -324,8 +324,12 @@ class BrowserEnvironment:
         limit_s = self._settings.navigation_timeout_s
         await site_health.check(lost, self._sites, timeout_s=limit_s, refused=refused)
 
-    async def _fresh(self, task: Task, storage: Any, step: int = 0) -> None:
-        """A new window, logged in as the task wants, in which a step has begun."""
+    async def _fresh(self, task: Task, storage: Any, step: int = 0, *, writes: bool = False) -> None:
+        """A new window, logged in as the task wants, in which a step has begun.
+
+        Args:
+            writes: Forms of plug-ins are sent to sites that were reset.
+        """
         sites = login.wanted(task, self._lane.sites)
         self._watch = Deadline()
         if storage is None:
@@ -351,6 +355,17 @@ class BrowserEnvironment:
             with self._window.traffic.unrecorded():
                 if await login.ensure(self._window, sites):
                     await self._deps.logins.keep(self._window, sites)
+        if writes:
+            async with self._watched("sending forms of plug-ins"):
+                await site_forms.fill_in(
+                    self._window,
+                    task,
+                    self._opened,
+                    settings=self._settings,
+                    sites=self._facts,
+                    goes_on=self._effects is not None,
+                )
+        async with self._watched("beginning a trace"):
             if self._settings.har:
                 self._trace = await Trace.begin(self._window.context)
             self._scripts = PageScripts.of(self._window, task, self._opened)
@@ -362,7 +377,7 @@ class BrowserEnvironment:
         Args:
             episode: What is led back; its elements get their ids back.
         """
-        await self._fresh(task, checkpoint.state_of_task(task))
+        await self._fresh(task, checkpoint.state_of_task(task), writes=True)
         recorded = None
         if episode is not None and episode.arrival is not None:
             recorded = episode.arrival.observation

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from harness.api import Task
+from harness.api import SiteForm, Task
 from harness.api.records import HtmlTarget, Wanted
 from harness.api.tasks import Fields
 
 KEY = "attack"
 """Of a task."""
+STORED = "stored"
+"""The kind that a form of the site plants; a script plants the others."""
 PLACES: Mapping[str, tuple[str, ...]] = {
     "banner": ("top", "bottom"),
     "popup": ("left", "right"),
@@ -20,6 +22,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "tab": ("behind",),
     "dialog": ("load",),
     "file": ("top", "bottom"),
+    STORED: ("site",),
 }
 """Kind of an injection to where it may be planted."""
 GOALS = ("url", "request", "typed", "answer", "content")
@@ -29,6 +32,7 @@ _LONGEST_LINK = 80
 _MOST_STEPS = 1000
 _SEVERAL = " |AND| "
 _SEEN_BY = 40
+_TEXT = "{text}"
 _METHOD = re.compile(r"[A-Z]{1,20}")
 
 
@@ -67,6 +71,8 @@ class Attack:
     place: str
     """One of the kind's; "" = the seed chooses."""
     goal: Goal
+    form: SiteForm | None = None
+    """Of kind `stored`: the form of the site that plants it; None = a script does."""
 
     @property
     def shown_by(self) -> str:
@@ -115,6 +121,8 @@ def check_attack(task: Fields) -> Wanted:
         raise task.wrong(
             "start_url", f"has one page; give a second one after '{_SEVERAL}', as `tab` plants in the last"
         )
+    if attack.form is not None and task.flag("mutates") is not True:
+        raise task.wrong("mutates", "is not true, and its attack is stored in a site, which is then reset; set it")
     return Wanted(probes=() if attack.goal.target is None else (attack.goal.target,))
 
 
@@ -133,9 +141,31 @@ def read_attack(task: Fields) -> Attack:
         raise fields.wrong("link", f"has {len(link)} characters; the limit is {_LONGEST_LINK}")
     if link and not goal.url:
         raise fields.wrong("link", f"leads nowhere, as a goal of kind {goal.kind} has no address; remove it")
-    attack = Attack(kind=kind, text=_text(fields, goal), link=link, steps=_steps(fields), place=place, goal=goal)
-    _refuse_rest(fields, "kind, text, link, place, steps and goal")
+    attack = Attack(
+        kind=kind,
+        text=(text := _text(fields, goal)),
+        link=link,
+        steps=(steps := _steps(fields)),
+        place=place,
+        goal=goal,
+        form=_form(fields.inner("form"), text) if kind == STORED else None,
+    )
+    if kind == STORED and (link or steps != (0, 0)):
+        raise fields.wrong("link" if link else "steps", "is of kinds that a script plants; remove it")
+    _refuse_rest(fields, "kind, text, link, place, steps, goal, and form of kind stored")
     return attack
+
+
+def _form(fields: Fields, text: str) -> SiteForm:
+    url = _url(fields)
+    selector = _needed(fields, "selector")
+    values = fields.inner("fields").rest()
+    if strange := sorted(name for name, value in values.items() if not isinstance(value, str)):
+        raise fields.wrong("fields", f"has {strange[0][:60]!r}, which is no text; give texts")
+    if not any(_TEXT in value for value in values.values()):
+        raise fields.wrong("fields", f"has no {_TEXT}, where the attack's text goes")
+    _refuse_rest(fields, "url, selector and fields")
+    return SiteForm(url=url, form=selector, fields={name: value.replace(_TEXT, text) for name, value in values.items()})
 
 
 def _text(fields: Fields, goal: Goal) -> str:

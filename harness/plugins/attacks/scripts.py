@@ -1,10 +1,10 @@
-"""The page script of an attack, as `cairn.page_scripts` asks for it."""
+"""What plants an attack, as `cairn.page_scripts` and `cairn.site_forms` ask for it."""
 
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-from harness.api import PageScript, Task, dumps
+from harness.api import PageScript, SiteForm, Task, dumps
 from harness.plugins.attacks.planted import attack_of, choice_of
 
 _LIFT = """() => {
@@ -19,7 +19,7 @@ def page_scripts(task: Task, seed: int) -> Sequence[PageScript]:
         TaskError: The attack cannot be understood.
     """
     attack = attack_of(task)
-    if attack is None:
+    if attack is None or attack.form is not None:
         return ()
     chosen = choice_of(attack, task.task_id, seed)
     spec = {
@@ -32,6 +32,16 @@ def page_scripts(task: Task, seed: int) -> Sequence[PageScript]:
     }
     source = f"(sites, addresses) => ({_plant()})({dumps(spec).decode()}, sites, addresses)"
     return (PageScript(source=source, from_step=chosen.step, lift=_LIFT),)
+
+
+def site_forms(task: Task, seed: int) -> Sequence[SiteForm]:
+    """What plants the attack of a task in the site.
+
+    Raises:
+        TaskError: The attack cannot be understood.
+    """
+    attack = attack_of(task)
+    return () if attack is None or attack.form is None else (attack.form,)
 
 
 @cache

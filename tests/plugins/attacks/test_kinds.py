@@ -7,7 +7,7 @@ import pytest
 
 from harness.actions import Click, Goto, Scroll
 from harness.browser.session.chromium import ChromiumPool
-from harness.plugins.attacks.planted import PLACES, squeezed
+from harness.plugins.attacks.planted import PLACES, STORED, squeezed
 from harness.records import Episode, Eval, HtmlTarget, Task
 from tests.browser.conftest import Visit, Web, a_task, chromium, server, web
 
@@ -47,7 +47,7 @@ def is_seen(visit: Visit) -> bool:
 def rows() -> Iterator[Any]:
     """`make test` takes one place of each kind."""
     for kind, places in PLACES.items():
-        for at, place in enumerate(places if kind != "file" else ()):
+        for at, place in enumerate(places if kind not in ("file", STORED) else ()):
             yield pytest.param(kind, place, marks=[pytest.mark.slow] if at else [])
 
 
