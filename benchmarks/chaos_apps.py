@@ -43,14 +43,23 @@ Books = Counter[str]
 """What an application holds: the words of a fact to how often it is there."""
 
 
-def books(site: str, data: Path) -> Books:
-    """What the data folder of an instance holds, by the application's own tables and files."""
-    return {"tracker": _tracker, "wiki": _wiki, "store": _store}[site](data)
+def books(site: str, data: Path, *, served: bool = True) -> Books:
+    """What the data folder of an instance holds, by the application's own tables and files.
+
+    Args:
+        site: Whose.
+        data: The folder.
+        served: Whether a server may have it open. In a snapshot nothing may be changed, and SQLite makes files beside a
+            database that it reads, unless it knows that nobody writes.
+    """
+    if site == "wiki":
+        return _wiki(data)
+    return {"tracker": _tracker, "store": _store}[site](data, "" if served else "&immutable=1")
 
 
-def _tracker(data: Path) -> Books:
+def _tracker(data: Path, how: str) -> Books:
     found = Books()
-    with _opened(data / "db" / "db") as db:
+    with _opened(data / "db" / "db", how) as db:
         for table, word in (("_issue", "_title"), ("_keyword", "_name"), ("_user", "_username")):
             found.update(f"{table[1:]} {name}" for (name,) in db.execute(f"SELECT {word} FROM {table}"))
         found.update(f"note of {author}" for (author,) in db.execute("SELECT _author FROM _msg"))
@@ -69,9 +78,9 @@ def _wiki(data: Path) -> Books:
     return found
 
 
-def _store(data: Path) -> Books:
+def _store(data: Path, how: str) -> Books:
     found = Books()
-    with _opened(data / "store.sqlite3") as db:
+    with _opened(data / "store.sqlite3", how) as db:
         for words, of in _OF_STORE:
             for *names, count in db.execute(of):
                 found[" ".join(map(str, (words, *names)))] += count
@@ -94,8 +103,8 @@ _OF_STORE = (
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as db:
+def _opened(path: Path, how: str) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(f"file:{path}?mode=ro{how}", uri=True, timeout=30)) as db:
         yield db
 
 
@@ -173,7 +182,7 @@ class Sites:
         return [url for name in NAMES for url in (served[name]["url"], *served[name]["instances"])]
 
     def seeds(self) -> dict[str, Books]:
-        return {name: books(name, self.state / "snapshots" / "seed" / name) for name in NAMES}
+        return {name: books(name, self.state / "snapshots" / "seed" / name, served=False) for name in NAMES}
 
     def take_looks(self) -> list[tuple[str, Books]]:
         """What the run that has ended did, with what stands there now; the next one begins with nothing."""

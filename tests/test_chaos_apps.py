@@ -54,6 +54,15 @@ def test_the_books_of_each_application_count_what_was_done_twice(tmp_path: Path)
     assert books("wiki", tmp_path) == {"SAVE of ['Ice_plan']": 2}
 
 
+def test_a_snapshot_is_read_without_a_trace(tmp_path: Path) -> None:
+    words = ("PRAGMA journal_mode = WAL", "CREATE TABLE _issue (_title)", "CREATE TABLE _keyword (_name)")
+    kinds = (f"CREATE TABLE {kind}__journal (nodeid, action, params)" for kind in ("issue", "user", "keyword"))
+    make(tmp_path / "db" / "db", *words, "CREATE TABLE _user (_username)", "CREATE TABLE _msg (_author)", *kinds)
+    before = sorted(tmp_path.rglob("*"))
+    assert books("tracker", tmp_path, served=False) == {}
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def make(path: Path, *statements: str) -> None:
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as db:
