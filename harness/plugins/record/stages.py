@@ -1,7 +1,7 @@
 """Runs that a recording is made of, each in a folder of its own: one that was interrupted goes on."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from harness.api.command_line import quoted
 from harness.api.journals import is_run_folder
 from harness.api.terminal import Terminal
-from harness.errors import ConfigError, ExitCode
+from harness.errors import ConfigError, ExitCode, HarnessError
 from harness.runs import Episode, Run
 
 _PERSONS = ("agent.", "agent=", "observation.", "limits.", "run.")
@@ -100,7 +100,11 @@ class Stages:
         )
         config = configured((*overrides, *further, *where), self.config_dir)
         folder.mkdir(parents=True, exist_ok=True)
-        if asyncio.run(evaluate(config, folder, console)) == ExitCode.INTERRUPTED:
+        try:
+            code = asyncio.run(evaluate(config, folder, console))
+        except ExceptionGroup as group:  # of the tasks that a run is made of: the first says why it ended
+            raise next(_own(group), group) from group
+        if code == ExitCode.INTERRUPTED:
             raise Stopped
         found = tuple(Run(folder, scoring="corrected").episodes())
         return found or _ended(found, folder)
@@ -108,6 +112,15 @@ class Stages:
 
 def _on(tasks: Path) -> tuple[str, ...]:
     return (f"task.path={quoted(str(tasks.absolute()))}",)
+
+
+def _own(error: Exception) -> Iterator[HarnessError]:
+    """The errors of a group that are meant for a person."""
+    if isinstance(error, ExceptionGroup):
+        for one in error.exceptions:
+            yield from _own(one)
+    elif isinstance(error, HarnessError):
+        yield error
 
 
 def _ended(episodes: tuple[Episode, ...], folder: Path) -> tuple[Episode, ...]:

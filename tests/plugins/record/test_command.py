@@ -63,6 +63,21 @@ def test_a_folder_of_something_else_is_left_alone(
     assert [one.name for one in folder.iterdir()] == [name]
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_run_that_breaks_down_is_one_sentence(
+    harness_here: Callable[..., Start],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    nested: bool,
+) -> None:
+    async def breaks_down(*_: object) -> int:
+        error: Exception = ConfigError("worker 0 ended 5 times")
+        raise ExceptionGroup("tasks", [ExceptionGroup("more", [error])] if nested else [error])
+
+    monkeypatch.setattr("harness.api.evaluation.evaluate", breaks_down)
+    done = harness_here("record", SHOP, "--intent", "x", "--out", "it")
+    assert done.code == 2 and done.err == "harness: worker 0 ended 5 times\n"
+
+
 def test_a_task_that_was_edited_to_be_none_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "task.json").write_text("[{,}]")
     stages = Stages(folder=tmp_path / "runs", overrides=(), config_dir=None)
