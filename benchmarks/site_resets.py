@@ -148,7 +148,7 @@ async def measure(  # noqa: PLR0913 (the sizes)
             for turn in range(turns):
                 with_resets.append(await play(folder, f"resets{turn}", common))
                 check(folder, tasks)
-                without.append(await play(folder, f"plain{turn}", (*common, "sites.reset.when=asked")))
+                without.append(await play(folder, f"plain{turn}", (*common, "++sites.reset.when=asked")))
                 (folder / "visits").write_text("")
     name = f"site resets, {tasks} tasks with one each, {megabytes} MB, {instances} instances for {lanes} lanes"
     return {name: row(with_resets, without, "s")}
