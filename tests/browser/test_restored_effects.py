@@ -42,6 +42,7 @@ from harness.records import (
 )
 from harness.settings.resume import ResumeSettings
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, a_task, html
+from tests.waiting import until
 
 FRESH = ("shop",)
 SHOP = "http://shop.localhost"
@@ -247,6 +248,7 @@ class TestAReplay:
             async with recording(pool, web) as record:
                 await record.act(click("button", "Later"))
                 await record.late()
+                await until(lambda: site.came)  # the browser tells of it before the site has it
             site.came.clear()
             task = a_task(web)
             async with pool.open(task, 0) as env:
