@@ -43,26 +43,35 @@ class Proposal:
     """Whether the task is judged by it."""
 
 
-def proposals_of(
-    plan: Plan, *, texts: Sequence[str], sent: bool, done: Sequence[Pages], undone: Pages
-) -> tuple[Proposal, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What is known of a session besides what was done."""
+
+    intent: str
+    """What was asked."""
+    texts: Sequence[str]
+    """Of the pages that the person saw."""
+    sent: bool
+    """Whether something was sent that may have changed a site. If not, and there is an answer, what differs on pages
+    comes from looking at them."""
+
+
+def proposals_of(plan: Plan, session: Session, *, done: Sequence[Pages], undone: Pages) -> tuple[Proposal, ...]:
     """What is proposed; none of it may be chosen.
 
     Args:
         plan: What the person did.
-        texts: Of the pages that they saw.
-        sent: Whether something was sent that may have changed a site. If not, and there is an answer, what differs on
-            pages comes from looking at them.
+        session: What else is known of it.
         done: What is on the pages after each of two replays.
         undone: What is on them without.
     """
-    answers = tuple(_answers(plan, texts))
-    changes = tuple(_changes(plan, done, undone, chooses=sent or not answers))
+    answers = tuple(_answers(plan, session))
+    changes = tuple(_changes(plan, done, undone, chooses=session.sent or not answers))
     addresses = tuple(_addresses(plan, done, chosen=not answers and not any(one.chosen for one in changes)))
     return (*answers, *changes, *addresses)
 
 
-def _answers(plan: Plan, texts: Sequence[str]) -> Iterator[Proposal]:
+def _answers(plan: Plan, session: Session) -> Iterator[Proposal]:
     stop = plan.steps[-1].action if plan.steps else None
     answer = stop.answer.strip() if isinstance(stop, Stop) else ""
     if not answer or OR in answer or _PLACEHOLDER.search(answer):
@@ -72,7 +81,10 @@ def _answers(plan: Plan, texts: Sequence[str]) -> Iterator[Proposal]:
         content: JsonObject = {"reference_answers": {"fuzzy_match": NOT_ACHIEVABLE}, "string_note": note}
         yield Proposal(kind="string_match", content=content, why="you said that it cannot be done")
         return
-    if parts := _parts(answer, texts):
+    if answer.casefold() in session.intent.casefold():
+        why = f"your answer is {answer!r}, which the question names, so that who repeats the question would include it"
+        yield Proposal(kind="string_match", content={"reference_answers": {"exact_match": answer}}, why=why)
+    elif parts := _parts(answer, session.texts):
         why = f"your answer names {' and '.join(map(repr, parts))}, which you saw on pages"
         yield Proposal(kind="string_match", content={"reference_answers": {"must_include": list(parts)}}, why=why)
     else:

@@ -14,7 +14,7 @@ from harness.plugins.record import draft as drafts
 from harness.plugins.record.checks import Check, checks_of, plays
 from harness.plugins.record.plan import plan_of, write_plan
 from harness.plugins.record.probing import MOST_PAGES, pages_of, targets_of
-from harness.plugins.record.proposals import Proposal, eval_of, proposals_of
+from harness.plugins.record.proposals import Proposal, Session, eval_of, proposals_of
 from harness.plugins.record.stages import Stages
 
 if TYPE_CHECKING:
@@ -116,10 +116,14 @@ def _proposed(
     write_atomic(probe, dumps([{**entry, "eval": judged}], pretty=True) + b"\n")
     done = stages.probe("probe-done", probe, plays(out / "plan.json"), trials=2)
     (undone,) = stages.probe("probe-undone", probe, ("agent=null",))
-    found = proposals_of(
-        plan_of(session),
+    known = Session(
+        intent=entry["intent"],
         texts=[step.seen.text for step in session.steps if step.seen is not None],
         sent=any(step.effects for step in session.steps),
+    )
+    found = proposals_of(
+        plan_of(session),
+        known,
         done=[pages_of(one, urls) for one in done],
         undone=pages_of(undone, urls),
     )

@@ -8,7 +8,7 @@ import pytest
 from harness.actions import Keyboard, PointClick, Stop
 from harness.plugins.record.plan import Aimed, PageState, Plan, PlanStep
 from harness.plugins.record.probing import Pages, _rows, locator_of
-from harness.plugins.record.proposals import eval_of, proposals_of
+from harness.plugins.record.proposals import Session, eval_of, proposals_of
 from harness.tasks.parse_eval import build_eval
 from harness.tasks.validation import Fields
 
@@ -27,8 +27,10 @@ def pages(address: str = HOME.url, **values: str) -> Pages:
     return Pages(values=places, address=address)
 
 
-def judged(made: Plan, *, undone: Pages, done: list[Pages], texts: tuple[str, ...] = (), sent: bool = False) -> Any:
-    found = eval_of(proposals_of(made, texts=texts, sent=sent, done=done, undone=undone))
+def judged(
+    made: Plan, *, undone: Pages, done: list[Pages], texts: tuple[str, ...] = (), sent: bool = False, intent: str = "?"
+) -> Any:
+    found = eval_of(proposals_of(made, Session(intent=intent, texts=texts, sent=sent), done=done, undone=undone))
     if found is not None:
         build_eval(Fields("task.json", dict(found)))  # a task file with it is one
     return found
@@ -45,6 +47,14 @@ def test_a_list_of_answers_is_its_parts_only_where_pages_say_each() -> None:
     assert both["reference_answers"] == {"must_include": ["$44.50", "olive"]}
     whole = judged(plan("$44.50, Rita"), texts=texts, done=[pages()] * 2, undone=pages())
     assert whole["reference_answers"] == {"must_include": ["$44.50, Rita"]}
+
+
+def test_an_answer_that_the_question_names_has_to_be_given_alone() -> None:
+    asked = "Which is rated better, the Root Trowel or the Bypass Secateurs?"
+    found = judged(
+        plan("Bypass Secateurs"), texts=("Bypass Secateurs",), done=[pages()] * 2, undone=pages(), intent=asked
+    )
+    assert found["reference_answers"] == {"exact_match": "Bypass Secateurs"}
 
 
 def test_what_cannot_be_done_is_said_with_the_notes() -> None:
@@ -99,7 +109,7 @@ def test_only_who_goes_somewhere_and_does_nothing_is_judged_by_the_address() -> 
 
 def test_a_page_that_changes_everywhere_is_bounded_and_soon_looked_through() -> None:
     many = {f"n{number}": f"value {number}" for number in range(20_000)}
-    found = proposals_of(plan(), texts=(), sent=True, done=[pages(**many)] * 2, undone=pages())
+    found = proposals_of(plan(), Session(intent="?", texts=(), sent=True), done=[pages(**many)] * 2, undone=pages())
     assert len(found) == 500 and sum(one.chosen for one in found) == 3
 
 
