@@ -18,7 +18,7 @@ from harness.config import PROJECT
 from tests.e2e.conftest import environment
 from tests.plugins.human.person import Person, plans
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 TASKS = PROJECT / "tasks" / "demo.json"
 PLANS = PROJECT / "tasks" / "demo.plans.json"
 
@@ -113,7 +113,6 @@ async def test_a_change_becomes_a_task_though_the_command_is_killed(tmp_path: Pa
     assert "Cancelled" in texts and made(out)["mutates"] is True
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("task", [0, 1, 2, 3, 4, 5, 7, 10, 13, 35])
 async def test_ten_demo_tasks_are_recorded(tmp_path: Path, browser: Browser, task: int) -> None:
     await recorded(browser, tmp_path / "it", task, str(TASKS), "--task", str(task))
