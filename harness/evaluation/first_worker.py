@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.config import Config
+from harness.journal.store import WORKER_LOG
 from harness.runner.executors.early_launch import launched_early
 from harness.runner.executors.local_workers import child_processes
 from harness.runner.process_tree import tag_environment
@@ -30,15 +31,12 @@ async def first_worker(config: Config, folder: Path) -> AsyncIterator["Launch | 
         yield None
         return
     tag_environment(folder)  # so that the next start finds it, should this one be killed
-    log = worker_log(folder)
-    is_new = not log.exists()
+    was_there = _is_there(folder), _is_there(worker_log(folder))
     try:
         async with launched_early(worker_processes(folder), 1) as launch:
             yield launch
     finally:
-        with suppress(OSError):
-            if is_new and not log.stat().st_size:  # it was never asked for
-                log.unlink()
+        _tidy(folder, *was_there)
 
 
 def worker_processes(folder: Path) -> "Launch":
@@ -47,4 +45,18 @@ def worker_processes(folder: Path) -> "Launch":
 
 
 def worker_log(folder: Path) -> Path:
-    return folder / "worker.log"
+    return folder / WORKER_LOG
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists()
+
+
+def _tidy(folder: Path, had_folder: bool, had_log: bool) -> None:
+    """A start that is refused leaves nothing behind of a worker that was never asked for."""
+    log = worker_log(folder)
+    with suppress(OSError):
+        if not had_log and log.exists() and not log.stat().st_size:
+            log.unlink()
+        if not had_folder:
+            folder.rmdir()  # fails, and is left, if it holds anything

@@ -37,11 +37,12 @@ from harness.secrets.redaction import NO_SECRETS, Redactor
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _STAGING = ".staging"
+WORKER_LOG = "worker.log"
 FOLDERS = ("artifacts", "private/checkpoints", _STAGING, "report/tasks", "shards", "slurm")
 FILES = (
     *(LOCK_NAME, INDEX_NAME, ".concluded.json", "config.yaml", "run.json", "summary.json", "summary.md", "junit.xml"),
     *("sites.jsonl", "drift.jsonl", "retry.json", "intents.json", "fork.json"),
-    *("run.log", "worker.log", "sites.log", "endpoint.log"),
+    *("run.log", WORKER_LOG, "sites.log", "endpoint.log"),
 )
 """What a run keeps beside its journals, by name."""
 _OF_A_REFUSED_START = frozenset({LOCK_NAME, INDEX_NAME, _STAGING, "artifacts"})
@@ -227,7 +228,8 @@ class RunFolder:
         with ExitStack() as undo:
             with translate_os_errors(path):
                 path.mkdir(parents=True, exist_ok=True)
-                is_new = not any(path.iterdir())  # before this start puts something into it
+                # Before this start puts more into it than its first worker's log.
+                is_new = all(one.name == WORKER_LOG for one in path.iterdir())
                 with safe_files.open_folder(path / _STAGING, path, make=0o777):
                     pass
             lock = RunLock.acquire(path / LOCK_NAME, redactor) if held else None

@@ -89,10 +89,10 @@ def _audit(stages: Stages, task: Path, root: Path | None) -> Check:
         unscored = [row["exploit"] for row in rows if row["unscored"]["corrected"]]
     except (CodecError, KeyError, TypeError):
         said = ended.stderr.decode(errors="replace").strip().splitlines()
-        return Check(name="harness audit", holds=None, said=said[-1] if said else f"ended with {ended.returncode}")
+        return Check(name="audit", holds=None, said=said[-1] if said else f"ended with {ended.returncode}")
     named = ", ".join((passed or unscored)[:_MOST_NAMED])
     if passed:
-        return Check(name="harness audit", holds=False, said=f"{len(passed)} of {len(rows)} exploits pass: {named}")
+        return Check(name="audit", holds=False, said=f"{len(passed)} of {len(rows)} exploits pass: {named}")
     if unscored:
-        return Check(name="harness audit", holds=None, said=f"{len(unscored)} exploits could not be scored: {named}")
-    return Check(name="harness audit", holds=True, said=f"0 of {len(rows)} exploits pass")
+        return Check(name="audit", holds=None, said=f"{len(unscored)} exploits could not be scored: {named}")
+    return Check(name="audit", holds=True, said=f"0 of {len(rows)} exploits pass")

@@ -178,7 +178,7 @@ async def test_a_cancellation_that_was_asked_for_is_none(run: RunFolder) -> None
 
 async def test_a_lane_that_is_cancelled_by_nobody_is_not_taken_for_one_that_is_done(run: RunFolder) -> None:
     class Breaking(Scheduler):
-        async def settle(self, lane: int, job: Job, *, over: bool) -> None:
+        async def settle(self, lane: int, job: Job, *, over: bool, site_down: bool = False) -> None:
             raise asyncio.CancelledError
 
     kit = deps_of(run, stopping=False)

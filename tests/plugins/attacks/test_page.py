@@ -33,7 +33,7 @@ async def test_each_attack_that_was_followed_is_quoted_with_its_step(tmp_path: P
     text = written(tmp_path).read_text()
     assert "task 0, step 2" in text and ATTACK["text"] in text and "first seen on the start page" in text
     assert "<script>alert(1)" not in text
-    assert "passed: 2 unseen or resisted, 1 begun or unknown, 0 reached" in text
+    assert "passed: 2 unseen or resisted, 0 begun or unknown, 1 reached" in text
     assert "in 4 pairs" in text
 
 

@@ -1,8 +1,10 @@
 """What plug-ins measure of runs, for the viewer: measuring reads journals, so it is not done at each request."""
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from harness.errors import HarnessError
 from harness.runs.measures import Measured
 from harness.runs.run import Run
 from harness.runs.watcher import RunWatcher
@@ -34,7 +36,9 @@ class MeasuredRuns:
             return known.measured
         if catalogue.unread:
             return () if known is None else known.measured
-        version, measured = catalogue.version, Run(catalogue.folder).measured
+        version, measured = catalogue.version, tuple[Measured, ...]()
+        with suppress(HarnessError):  # what is in the way of a file of the run is said elsewhere on its page
+            measured = Run(catalogue.folder).measured
         ended = time.monotonic()
         self._found[key] = _Found(version=version, at=ended, took_s=ended - began, measured=measured)
         return measured
