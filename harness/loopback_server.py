@@ -183,10 +183,15 @@ async def serving(
         server = _build(app, on_ready=ready.set, embedded=True, clients=clients, sockets=sockets)
         # Not a task group: it would wrap the errors of the caller's own block.
         task = asyncio.create_task(server.serve([used]))
+        begins = asyncio.create_task(ready.wait())
         try:
-            await ready.wait()
+            await asyncio.wait((begins, task), return_when=asyncio.FIRST_COMPLETED)
+            if not ready.is_set():
+                await task
+                raise RuntimeError("the server ended before it listened")
             yield used.getsockname()[1]
         finally:
+            begins.cancel()
             server.stop()
             await task
 

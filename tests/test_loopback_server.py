@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import socket
 import sys
 from typing import Any
 
@@ -93,3 +94,12 @@ async def test_an_answer_that_is_being_given_is_finished_and_one_that_never_ends
         async with asyncio.timeout(10):
             await cut_off.wait()
         endless.cancel()
+
+
+async def test_a_server_that_cannot_begin_is_an_error_and_not_waited_for() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        raise AssertionError("nobody can ask")
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener, pytest.raises(ValueError, match="Stream Socket"):
+        async with asyncio.timeout(30), serving(app, listener=listener):
+            raise AssertionError("it does not listen")

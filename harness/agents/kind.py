@@ -81,6 +81,22 @@ class LaneServices:
 
 
 @runtime_checkable
+class WatchableEnvironment(Protocol):
+    """An `Environment` whose browser can be looked at while it does something."""
+
+    async def glance(self) -> bytes | None:
+        """The current tab as it is painted now, a JPEG of the viewport; None = it has none, or it does not come soon.
+
+        It is no observation: nothing is waited for, changed or recorded.
+        """
+        ...
+
+    async def is_at_password(self) -> bool:
+        """Whether what is typed now goes into a field for a password; False = it does not, or the page does not say."""
+        ...
+
+
+@runtime_checkable
 class SessionAgentKind(Protocol[_Settings]):
     """Makes agents that last as long as an episode is played."""
 

@@ -5,7 +5,7 @@ For agents that bring a loop, a model client or a process of their own. One that
 
 from harness.agents import page
 from harness.agents.calls import arguments_of
-from harness.agents.kind import AgentContext, LaneServices
+from harness.agents.kind import AgentContext, LaneServices, WatchableEnvironment
 from harness.agents.prompt_agent import PromptKind
 from harness.agents.task_images import with_objective
 from harness.agents.tools_agent import ToolBox, calling_agent, tool_box
@@ -36,6 +36,7 @@ __all__ = [
     "SharedBrowser",
     "StagedArtifact",
     "ToolBox",
+    "WatchableEnvironment",
     "arguments_of",
     "calling_agent",
     "page",

@@ -19,7 +19,8 @@ import pytest
 
 from harness.main import main
 from harness.plugins.judge_check.check import Judgment, agreement
-from harness.plugins.judge_check.labelled_set import read_labels
+from harness.plugins.judge_check.labelled_set import _trajectory, read_labels
+from harness.plugins.judge_check.looping import is_looping
 from harness.records import Usage
 from tests.e2e.conftest import PROJECT, environment
 from tests.judge_stub import ORDER, Question, judge_stub, web_judge
@@ -252,6 +253,75 @@ def test_a_split_there_is_not_is_one_sentence(
     assert sentence in error and error.count("\n") == 1
 
 
+def looping(folder: Path) -> None:
+    """Ten trajectories in AgentRewardBench's columns: four loop, and people say otherwise of one and are unsure of one."""
+    same, other = ("click('a7')", "page one"), ("click('b2')", "page two")
+    shapes: list[tuple[str, list[tuple[str, str]]]] = [
+        ("Yes", [same] * 3),
+        ("Yes", [same, other, same, same]),
+        ("Yes", [("click('1')", "start"), *[("fill('3', 'lamp')", "search")] * 4]),
+        ("Unsure", [same] * 5),
+        ("No", [same] * 4),  # the rule says that it loops
+        ("No", [same, other]),
+        ("No", [("click('a7')", f"page {number}") for number in range(6)]),  # the same link on other pages
+        ("No", [same, same, other]),
+        ("No", [*[same] * 3, *[(f"click('{number}')", "page") for number in range(9)]]),  # it got out of it
+        ("", [same]),
+    ]
+    target = folder / "trajectories" / "cleaned" / "demo" / "m"
+    target.mkdir(parents=True)
+    rows = []
+    for number, (says, steps) in enumerate(shapes):
+        rows.append(["A", "demo", f"t.{number}", "m", "m_on_demo", "Unsuccessful", "No", "2. Suboptimal", says])
+        made = [{"url": "http://a.test/", "action": action, "axtree_pruned": page} for action, page in steps]
+        made.append({"url": "http://a.test/", "action": "send_msg_to_user('done')"})
+        (target / f"t.{number}.json").write_text(json.dumps({"goal": "x", "steps": made}))
+    head = (SAMPLE / "annotations.csv").read_text().splitlines()[0].split(",")
+    with (folder / "annotations.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
+
+
+def test_the_rule_of_loops_is_held_against_what_people_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    looping(tmp_path)
+    assert main(["judge-check", str(tmp_path), "--looping"]) == 0
+    said = capsys.readouterr().out
+    assert "agreement  87.5% [" in said and "of 8 trajectories" in said
+    assert "both loop 3, rule only 1, people only 0, neither 4; 2 that people could not decide" in said
+    assert "axtree" not in said
+    assert main(["judge-check", str(tmp_path), "--looping", "--limit", "3"]) == 0
+    assert "of 3 trajectories" in capsys.readouterr().out
+    assert main(["judge-check", str(SAMPLE), "--looping"]) == 0
+    assert "trajectories have no text of their pages (axtree)" in capsys.readouterr().out
+
+
+def test_one_that_a_limit_ended_in_a_circle_loops(tmp_path: Path) -> None:
+    steps = [{"url": f"http://a.test/{n}", "action": "click('1')"} for n in range(9)]
+    steps += [{"url": "http://a.test/", "action": "scroll(0, 200)"}] * 3
+    for more, says in (([], True), ([{"url": "", "action": "send_msg_to_user('done')"}], False)):
+        (tmp_path / "a.json").write_text(json.dumps({"goal": "x", "steps": [*steps, *more]}))
+        assert is_looping(_trajectory(tmp_path / "a.json", tmp_path)) is says
+
+
+@pytest.mark.parametrize(
+    ("change", "given", "sentence"),
+    [
+        (("trajectory_looping", "looping"), [], "annotations.csv:1: column `trajectory_looping` is missing"),
+        ((",Yes", ",Often"), [], "annotations.csv:2: column `trajectory_looping` is 'Often'; give Yes, No or Unsure"),
+        ((",No\r", ",\r"), ["judge=openai"], "--looping asks no judge; leave judge=openai out"),
+        (("t.1", "t.99"), [], "annotations.csv:3: there is no trajectory t.99.json of m"),
+    ],
+)
+def test_labels_of_loops_that_are_none_are_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], given: list[str], sentence: str
+) -> None:
+    looping(tmp_path)
+    path = tmp_path / "annotations.csv"
+    path.write_bytes(path.read_bytes().replace(*(one.encode() for one in change)))
+    assert main(["judge-check", str(tmp_path), "--looping", *given]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error and error.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("fields", "pictures"),
     [
@@ -338,12 +408,12 @@ def test_labels_splits_and_rates_are_those_of_agent_reward_bench() -> None:
     words = {True: "Successful", False: "Unsuccessful"}
     theirs = asked({key: words[said] for key, said in verdicts.items() if said is not None})
     for split, labels in whole.items():
-        assert {one.key: int(one.success) for one in labels} == theirs[split]["labels"]
+        assert {one.key: int(one.says) for one in labels} == theirs[split]["labels"]
         judged = [
             Judgment(
                 key=one.key,
                 digest="",
-                label=one.success,
+                label=one.says,
                 verdict=verdicts[one.key],
                 unread=verdicts[one.key] is None,
                 why="",

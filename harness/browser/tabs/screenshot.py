@@ -53,6 +53,18 @@ async def take_screenshot(tab: Tab, *, limit_s: float, arrives: bool, quick: boo
         return None
 
 
+async def glance(tab: Tab, *, limit_s: float) -> bytes | None:
+    """A JPEG of the viewport as it is painted now, for who watches; None when there is none within the limit."""
+    if not tab.target:
+        return None
+    try:
+        async with asyncio.timeout(limit_s):
+            shot = await sender(tab.cdp)("Page.captureScreenshot", format="jpeg", quality=60, optimizeForSpeed=True)
+    except (TimeoutError, Error):
+        return None
+    return b64decode(shot["data"])
+
+
 async def capture(cdp: CDPSession, *, quick: bool) -> bytes:
     """The viewport as it is painted, fonts or not."""
     shot = await sender(cdp)("Page.captureScreenshot", format="png", optimizeForSpeed=quick)

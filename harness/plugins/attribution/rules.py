@@ -5,7 +5,6 @@ out says nothing about it; among the model's failures, what ended the episode co
 Everything is read from what is recorded: nothing is asked, no model and no site.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,11 +16,10 @@ from harness.plugins.attribution.page_signs import LOGIN, Sign, sign_of
 from harness.plugins.attribution.refusals import kind_of_refusal
 from harness.runs import PASSED, Episode, Step, one_line
 from harness.runs.attribution import ENVIRONMENT, HARNESS, MODEL, UNEXPLAINED, Attribution
+from harness.runs.loops import LEAST, is_loop, repeated
 
 VERSION = 2
 """Of the rules: an attribution by another version is made again."""
-_LOOP = 3
-"""How often an action on one page state has to be taken for a loop."""
 _HARNESS_FAILURES = {
     "ModelUnavailable": "model endpoint not available",
     "RequestRefused": "model endpoint refused the request",
@@ -178,18 +176,14 @@ def _unreadable(case: Case) -> Attribution | None:
 
 def _loop(case: Case) -> Attribution | None:
     """The same action on the same page, again and again, to the end or for most of the way."""
-    states = [(step.seen.fingerprint if step.seen else "", _what(step)) for step in case.acted]
-    counts = Counter(states)
-    again = [step for step, state in zip(case.acted, states, strict=True) if counts[state] >= _LOOP]
+    acted = case.acted
+    again = repeated([(step.seen.fingerprint if step.seen else "", _what(step)) for step in acted])
     if case.closed is not None and case.closed.reason is CloseReason.REPEATED:
-        last = case.acted[-1] if case.acted else None
-        again = again or [step for step in case.acted if last is not None and _what(step) == _what(last)]
-    is_to_the_end = bool(again) and again[-1] is case.acted[-1]
-    if not again or not (len(again) * 2 >= len(case.acted) or (is_to_the_end and _is_at_limit(case))):
+        again = again or [at for at, step in enumerate(acted) if _what(step) == _what(acted[-1])]
+    if not is_loop(again, len(acted), is_at_limit=_is_at_limit(case)):
         return None
-    return case.found(
-        MODEL, "loop", again[0].number, f"{len(again)} of {len(case.acted)} actions repeat {again[0].text}"
-    )
+    first = acted[again[0]]
+    return case.found(MODEL, "loop", first.number, f"{len(again)} of {len(acted)} actions repeat {first.text}")
 
 
 def _refused(case: Case) -> Attribution | None:
@@ -200,9 +194,9 @@ def _refused(case: Case) -> Attribution | None:
     refused = [step for step in case.acted if step.outcome == "refused"]
     if not refused:
         return None
-    tail = case.acted[-_LOOP:] if _is_at_limit(case) else case.acted[-1:]
+    tail = case.acted[-LEAST:] if _is_at_limit(case) else case.acted[-1:]
     is_last = all(step.outcome == "refused" for step in tail)
-    if not is_last and not (len(refused) >= _LOOP and len(refused) * 2 >= len(case.acted)):
+    if not is_last and not (len(refused) >= LEAST and len(refused) * 2 >= len(case.acted)):
         return None
     begun = refused[-1]
     for step in reversed(case.acted if is_last else refused):

@@ -6,9 +6,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from harness.api import Action, Decision, Episode, LiveObservation, Reply, Task, resolve
-from harness.api.actions import Mouse, PointClick, Screen
-from harness.api.agent_kinds import AgentContext, Environment, LaneServices, SessionJournal, working_s
+from harness.api import Action, Decision, Episode, LiveObservation, Press, Reply, Task, resolve
+from harness.api.actions import Keyboard, Mouse, PointClick
+from harness.api.agent_kinds import (
+    AgentContext,
+    Environment,
+    LaneServices,
+    SessionJournal,
+    WatchableEnvironment,
+    working_s,
+)
 from harness.api.settings import ComputerSettings, ObservationType
 from harness.errors import ConfigError, ShutdownRequested
 from harness.plugins.human.desk import Desk, element_at, place_of
@@ -44,7 +51,7 @@ class HumanAgent:
     @asynccontextmanager
     async def session(self, journal: SessionJournal, env: Environment) -> AsyncIterator["HumanSession"]:
         """See `SessionAgent.session`."""
-        session = HumanSession(self)
+        session = HumanSession(self, env if isinstance(env, WatchableEnvironment) else None)
         try:
             yield session
         finally:
@@ -54,8 +61,9 @@ class HumanAgent:
 class HumanSession:
     """Fits `AgentSession`. It keeps nothing that a decision depends on, so another process can go on."""
 
-    def __init__(self, agent: HumanAgent) -> None:
+    def __init__(self, agent: HumanAgent, watched: WatchableEnvironment | None = None) -> None:
         self._agent = agent
+        self._watched = watched
         self.place = ""
 
     async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
@@ -65,7 +73,7 @@ class HumanSession:
             ShutdownRequested: The run is to stop first.
         """
         self.place, begun = place_of(task, episode), working_s()
-        turn = self._agent.desk.ask(task, episode, view)
+        turn = self._agent.desk.ask(task, episode, view, None if self._watched is None else self._watched.glance)
         stopping = asyncio.ensure_future(self._agent.stopping())
         try:
             await asyncio.wait((turn.said, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -79,13 +87,17 @@ class HumanSession:
         return Decision(
             action=resolve(said.action, view.nodes),
             reply=Reply(text=said.note, waited_s=waited_s),
-            memory={"gave_up": True} if said.gave_up else _memory(said.action, view, self._agent.desk.screen),
+            memory={"gave_up": True} if said.gave_up else await self._memory(said.action, view),
         )
 
-
-def _memory(action: Action, view: LiveObservation, screen: Screen) -> dict[str, Any] | None:
-    """The element that was clicked: the journal has the point, and who reads or repeats it wants to know more."""
-    if not isinstance(action, PointClick | Mouse):
+    async def _memory(self, action: Action, view: LiveObservation) -> dict[str, Any] | None:
+        """What the journal's action does not say, and who reads or repeats it wants to know: the element that was
+        clicked, and that a password was typed."""
+        if isinstance(action, PointClick | Mouse):
+            screen = self._agent.desk.screen
+            found = element_at(view, action.x * screen.width, action.y * screen.height)
+            return None if found is None else {"element": found}
+        types = isinstance(action, Keyboard) or (isinstance(action, Press) and len(action.key_comb) == 1)
+        if types and self._watched is not None and await self._watched.is_at_password():
+            return {"password": True}
         return None
-    found = element_at(view, action.x * screen.width, action.y * screen.height)
-    return None if found is None else {"element": found}

@@ -5,12 +5,14 @@ this machine may look, with the token of the printed address; decisions also nee
 """
 
 import re
+from base64 import b64encode
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -29,7 +31,7 @@ _ANSWERS_WITHIN = 20
 """So many of those."""
 _HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; img-src 'self'; script-src 'self'; style-src 'self'; connect-src 'self';"
+        "default-src 'none'; img-src 'self' blob: data:; script-src 'self'; style-src 'self'; connect-src 'self';"
         " form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
@@ -57,6 +59,7 @@ class HumanPage:
             Route("/play.css", self.style),
             Route("/state", self.state),
             Route("/shot/{turn}", self.shot),
+            Route("/live", self.live),
             Route("/picture/{turn}/{number}", self.picture),
             Route("/act", self.act, methods=["POST"]),
             Route("/let", self.let, methods=["POST"]),
@@ -93,6 +96,15 @@ class HumanPage:
         if turn is None or turn.view.image is None:
             return _no(404, "there is no such picture any more")
         return Response(turn.view.image, media_type="image/png", headers=_HEADERS)
+
+    async def live(self, request: Request) -> Response:
+        """The browser as it is, pushed as server-sent events for as long as the episode is played and the page open."""
+
+        async def events() -> AsyncIterator[str]:
+            async for image in self._desk.pictures(request.query_params.get("place", "")):
+                yield ":\n\n" if image is None else f"data: {b64encode(image).decode()}\n\n"
+
+        return StreamingResponse(events(), media_type="text/event-stream", headers=_HEADERS)
 
     async def picture(self, request: Request) -> Response:
         """A picture of the objective."""

@@ -6,7 +6,7 @@ again. All of it is used in the event loop of the run.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from secrets import token_hex
@@ -16,7 +16,11 @@ from harness.api import Action, Episode, LiveObservation, Refused, Task, Unknown
 from harness.api.actions import Screen
 from harness.plugins.human.stopwatch import Stopwatch
 
+Glance = Callable[[], Awaitable[bytes | None]]
+"""Gives a JPEG of the browser as it is now; None = there is none."""
 _MOST_ELEMENTS = 300
+_LOOKS_EVERY_S = 0.1
+"""At the browser, while a page shows it; less often if a picture takes longer than that."""
 _SILENT = frozenset("RootWebArea StaticText generic paragraph LineBreak InlineTextBox none".split())
 """Roles of elements that are not clicked."""
 
@@ -73,11 +77,15 @@ class Desk:
     """Those that were begun at some time."""
     _looking: Counter[str] = field(default_factory=Counter)
     """How many pages show each."""
+    _glances: dict[str, Glance] = field(default_factory=dict)
+    """How to look at the browser of each."""
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def ask(self, task: Task, episode: Episode, view: LiveObservation) -> Turn:
+    def ask(self, task: Task, episode: Episode, view: LiveObservation, glance: Glance | None = None) -> Turn:
         """Let an episode wait for the person."""
         turn = Turn(place=place_of(task, episode), task=task, episode=episode, view=view)
+        if glance is not None:
+            self._glances[turn.place] = glance
         self._open[turn.place] = turn
         if turn.number > 1:
             self._known.add(turn.place)
@@ -94,6 +102,7 @@ class Desk:
     def close(self, place: str) -> None:
         """The episode is played no more."""
         self._open.pop(place, None)
+        self._glances.pop(place, None)
         self._going.discard(place)
         self._tell()
 
@@ -124,6 +133,19 @@ class Desk:
         finally:
             self._looking[place] -= 1
             self._count(place, tells=False)
+
+    async def pictures(self, place: str) -> AsyncIterator[bytes | None]:
+        """The browser of an episode, each time that it looks otherwise, until the episode is played no more; None
+        each time that there is nothing new. In a pause nothing is seen."""
+        shown: bytes | None = None
+        clock = asyncio.get_running_loop().time
+        while (glance := self._glances.get(place)) is not None:
+            begun = clock()
+            image = await glance() if place in self._going else None
+            is_new = image is not None and image != shown and place in self._going
+            shown = image if is_new else shown
+            yield image if is_new else None
+            await asyncio.sleep(max(_LOOKS_EVERY_S, clock() - begun))
 
     def chosen(self, place: str) -> str:
         """The episode to show: the one that is asked for, else the first that waits, else any; "" = there is none."""

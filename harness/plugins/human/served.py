@@ -23,6 +23,7 @@ class _Served:
         self.port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.token = token_urlsafe(16)
         self.task = asyncio.create_task(self._serve())
+        self.task.add_done_callback(self._ended)
 
     async def _serve(self) -> None:
         from harness.plugins.human.app import HumanPage  # what other agents do without
@@ -36,6 +37,11 @@ class _Served:
         except OSError as error:
             why = f"port {_port()} cannot be used: {error.strerror}; choose another with {PORT}"
             self.port.set_exception(ConfigError(why))
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        """Whoever waits for the port is told, whatever it was."""
+        if not self.port.done() and not task.cancelled():
+            self.port.set_exception(task.exception() or RuntimeError("the page at which a person plays has ended"))
 
 
 _BY_LOOP: "WeakKeyDictionary[asyncio.AbstractEventLoop, _Served]" = WeakKeyDictionary()

@@ -188,7 +188,7 @@ class JudgeCheck:
         seen = digest([trajectory.goal, trajectory.answer, [plain(step) for step in steps]])
         known = self.log.judgments.get(label.key)
         if known is not None and known.digest == seen and known.verdict is not None:
-            return replace(known, label=label.success)
+            return replace(known, label=label.says)
         recorded = RecordedEpisode(
             task=_task(label, trajectory), closed=_closed(trajectory), trajectory=steps, artifacts=files
         )
@@ -202,7 +202,7 @@ class JudgeCheck:
         judgment = Judgment(
             key=label.key,
             digest=seen,
-            label=label.success,
+            label=label.says,
             verdict=verdict,
             unread=unread,
             why=why,

@@ -43,6 +43,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="only trajectories of this split of AgentRewardBench; as there, a verdict that cannot be read is failure",
     )
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N labelled trajectories")
+    parser.add_argument(
+        "--looping",
+        action="store_true",
+        help="hold harness attribute's rule of loops against the column trajectory_looping; no judge is asked",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -54,6 +59,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.limit is not None and options.limit < 1:
         raise ConfigError(f"--limit {options.limit} leaves no trajectory; give a number from 1")
+    if options.looping:
+        return _print_loops(options)
     labels = read_labels(options.labels, options.split)
     config = configured(options.overrides, options.config_dir)
     method = _method(config, options.method)
@@ -61,6 +68,32 @@ def run(options: argparse.Namespace) -> int:
     error, spent = asyncio.run(_checked(options, config, labels, method))
     _print(console, error, spent)
     return ExitCode.UNSCORED if error.unjudged else ExitCode.DONE
+
+
+def _print_loops(options: argparse.Namespace) -> int:
+    from harness.api.terminal import Terminal
+    from harness.plugins.judge_check.labelled_set import LOOPING, read_labels
+    from harness.plugins.judge_check.looping import check_loops
+    from harness.runs.judge_error import shown
+
+    if options.overrides:
+        raise ConfigError(f"--looping asks no judge; leave {options.overrides[0][:60]} out")
+    labels = read_labels(options.labels, options.split, LOOPING)
+    checked, console = check_loops(labels, options.limit), Terminal(highlight=False)
+    found = checked.counts
+    console.say("the rule of loops of harness attribute, held against the column trajectory_looping")
+    console.say(f"agreement  {shown(found.accuracy)}  of {found.total} trajectories")
+    console.say(f"kappa      {shown(found.kappa, percent=False)}  Cohen's")
+    console.say(
+        f"both loop {found.both}, rule only {found.judge_only}, people only {found.people_only}, neither"
+        f" {found.neither}; {labels.unsure} that people could not decide"
+    )
+    if checked.without_pages:
+        console.say(
+            f"{checked.without_pages} trajectories have no text of their pages (axtree): the same action at the same"
+            " address counts as the same"
+        )
+    return ExitCode.DONE
 
 
 def _method(config: "Config", name: str) -> "JudgedEvaluator":
@@ -137,7 +170,7 @@ def _result(
         prompt=prompt,
         method=options.method,
         labels=options.labels.resolve().name,
-        labels_digest=digest([[label.key, label.success] for label in labels.labels[: options.limit]]),
+        labels_digest=digest([[label.key, label.says] for label in labels.labels[: options.limit]]),
         split=options.split or "",
         counts=(counts := agreement(judged, unread_fails=options.split is not None)),
         unjudged=len(judged) - counts.total,

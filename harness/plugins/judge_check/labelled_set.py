@@ -2,6 +2,7 @@
 
     annotations.csv                                 annotator_name,benchmark,task_id,model_name,exp_name,
                                                     trajectory_success,…    Successful | Unsuccessful | Unsure
+                                                    trajectory_looping      Yes | No | Unsure; if it is asked for
     trajectories/cleaned/**/<task_id>.json          goal, steps: [{url, action, reasoning, screenshot_path}, …]
     splits.csv                                      task_id,benchmark,split         dev | test; if a split is asked for
 
@@ -16,6 +17,7 @@ import csv
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path, PurePosixPath
@@ -26,8 +28,15 @@ from harness.api.files import safe_files
 from harness.api.tasks import Fields, read_bytes
 from harness.errors import TaskError, UnsafeFile
 
-_LABELS = {"successful": True, "unsuccessful": False, "unsure": None, "": None}
-_COLUMNS = ("benchmark", "task_id", "model_name", "trajectory_success")
+SUCCESS, LOOPING = "trajectory_success", "trajectory_looping"
+"""Columns of labels."""
+_LABELS: Mapping[str, Mapping[str, bool | None]] = {
+    SUCCESS: {"successful": True, "unsuccessful": False, "unsure": None, "": None},
+    LOOPING: {"yes": True, "no": False, "unsure": None, "": None},
+}
+_COLUMNS = ("benchmark", "task_id", "model_name")
+_PAGES = ("axtree_pruned", "axtree")
+"""What a step's page says, where the file has it."""
 _MOST_ROWS = 200_000
 _MOST_STEPS = 1000
 _MESSAGES = ("send_msg_to_user", "report_infeasible", "stop")
@@ -51,7 +60,8 @@ class Label:
     task_id: str
     model_name: str
     exp_name: str
-    success: bool
+    says: bool
+    """What people say: that it succeeded, or that it loops."""
 
     @property
     def key(self) -> str:
@@ -92,14 +102,19 @@ class LabelledTrajectory:
     """What the agent said at last; "" = nothing."""
     steps: tuple[TrajectoryStep, ...]
     """With names of screenshot files, below the folder, in the place of hashes."""
+    moves: tuple[tuple[str, str, str], ...]
+    """Of each action but messages: address and digest of the page that it is taken on, and its text."""
+    ends_with_message: bool
+    """Whether the agent ended it by saying something, and not a limit."""
 
 
-def read_labels(path: Path, split: str | None = None) -> LabelledSet:
+def read_labels(path: Path, split: str | None = None, column: str = SUCCESS) -> LabelledSet:
     """The labels in a CSV file, or in the `annotations.csv` of a folder.
 
     Args:
         path: The file or folder.
         split: One of `SPLITS`; None = all labels.
+        column: `SUCCESS` or `LOOPING`.
     Raises:
         TaskError: The file is missing or wrong; one sentence with file, line and column.
     """
@@ -110,17 +125,17 @@ def read_labels(path: Path, split: str | None = None) -> LabelledSet:
     labels: dict[str, Label] = {}
     unsure: set[str] = set()
     of_task = None if split is None else _splits(file.parent)
-    for label, success in _rows(file):
+    for label, says in _rows(file, column):
         if label.key in labels or label.key in unsure or (of_task is not None and _split(label, of_task) != split):
             continue
-        if success is None:
+        if says is None:
             unsure.add(label.key)
         else:
             labels[label.key] = label
     if not labels:
         where = "" if split is None else f" of the split {split}"
         raise TaskError(
-            f"{file}: no trajectory{where} is labelled Successful or Unsuccessful; there is nothing to check"
+            f"{file}: no trajectory{where} is labelled {_choices(column, ' or ', 2)}; there is nothing to check"
         )
     files: dict[str, list[Path]] = {}
     for found in sorted(folder.rglob("*.json")):
@@ -158,25 +173,29 @@ def _split(label: Label, of_task: Mapping[str, str]) -> str:
     return of_task[task_id]
 
 
-def _rows(file: Path) -> Iterator[tuple[Label, bool | None]]:
+def _choices(column: str, between: str, most: int) -> str:
+    return between.join(one.capitalize() for one in list(_LABELS[column])[:most])
+
+
+def _rows(file: Path, column: str) -> Iterator[tuple[Label, bool | None]]:
     reader = csv.DictReader(StringIO(_text(file), newline=""))
     try:
-        if missing := [name for name in _COLUMNS if name not in (reader.fieldnames or ())]:
-            raise TaskError(f"{file}:1: column `{missing[0]}` is missing; the columns are {', '.join(_COLUMNS)}")
+        columns = (*_COLUMNS, column)
+        if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
+            raise TaskError(f"{file}:1: column `{missing[0]}` is missing; the columns are {', '.join(columns)}")
         for number, row in enumerate(reader):
             if number >= _MOST_ROWS:
                 raise TaskError(f"{file}: more than {_MOST_ROWS} rows; divide the file")
             place = f"{file}:{reader.line_num}"
-            values = {name: (row.get(name) or "").strip() for name in (*_COLUMNS, "exp_name")}
+            values = {name: (row.get(name) or "").strip() for name in (*columns, "exp_name")}
             if empty := [name for name in ("task_id", "model_name") if not values[name]]:
                 raise TaskError(f"{place}: column `{empty[0]}` is empty")
-            said = values.pop("trajectory_success")
-            if said.lower() not in _LABELS:
-                raise TaskError(
-                    f"{place}: column `trajectory_success` is {said[:40]!r}; give Successful, Unsuccessful or Unsure"
-                )
-            success = _LABELS[said.lower()]
-            yield Label(place=place, success=bool(success), **values), success
+            said = values.pop(column)
+            if said.lower() not in _LABELS[column]:
+                first, last = _choices(column, ", ", 2), "Unsure"
+                raise TaskError(f"{place}: column `{column}` is {said[:40]!r}; give {first} or {last}")
+            says = _LABELS[column][said.lower()]
+            yield Label(place=place, says=bool(says), **values), says
     except csv.Error as error:
         raise TaskError(f"{file}:{reader.line_num + 1}: is not valid CSV ({error})") from error
 
@@ -201,7 +220,14 @@ def _trajectory(file: Path, folder: Path) -> LabelledTrajectory:
         raise fields.wrong("steps", f"has {len(inners)} entries; give 1 to {_MOST_STEPS}")
     seen = [_Step.of(step, folder) for step in inners]
     said = [message for step in seen if (message := _without_message(step.action)[1]) is not None]
-    return LabelledTrajectory(goal=fields.text("goal"), answer=said[-1] if said else "", steps=_steps(seen))
+    acted = [(step, action) for step in seen if (action := _without_message(step.action)[0])]
+    return LabelledTrajectory(
+        goal=fields.text("goal"),
+        answer=said[-1] if said else "",
+        steps=_steps(seen),
+        moves=tuple((step.url, step.page, action) for step, action in acted),
+        ends_with_message=_without_message(seen[-1].action)[1] is not None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +238,8 @@ class _Step:
     action: str
     reasoning: str
     screenshot: str | None
+    page: str
+    """Digest of its text; "" = the file does not say it."""
 
     @classmethod
     def of(cls, fields: Fields, folder: Path) -> "_Step":
@@ -221,7 +249,9 @@ class _Step:
             path = PurePosixPath(shot)
             if path.is_absolute() or ".." in path.parts:
                 raise fields.wrong("screenshot_path", f"leads outside {folder}: {shot[:80]!r}")
-        return cls(fields.text("url", ""), fields.text("action", ""), fields.text("reasoning", ""), shot)
+        text = next((said for name in _PAGES if isinstance(said := fields.get(name), str) and said), "")
+        page = sha256(text.encode("utf-8", "replace")).hexdigest() if text else ""
+        return cls(fields.text("url", ""), fields.text("action", ""), fields.text("reasoning", ""), shot, page)
 
 
 def _steps(seen: Sequence[_Step]) -> tuple[TrajectoryStep, ...]:

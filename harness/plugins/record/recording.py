@@ -18,7 +18,7 @@ from harness.plugins.record.proposals import Proposal, Session, eval_of, proposa
 from harness.plugins.record.stages import Stages
 
 if TYPE_CHECKING:
-    from harness.runs import Episode
+    from harness.runs import Episode, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def record(options: argparse.Namespace, say: Callable[[str], None]) -> Recorded:
     tasks = drafts.keep_draft(out, entry)
     stages = Stages(folder=out / "runs", overrides=tuple(options.overrides), config_dir=options.config_dir)
     session = stages.session(tasks)
-    if why := _unfinished(session):
+    if why := _unfinished(session) or _password(session, stages.folder):
         return Recorded(why_not=f"{why}; to play again, give another folder with --out")
     plan, task = out / "plan.json", out / "task.json"
     if not plan.is_file():
@@ -92,10 +92,23 @@ def _unfinished(session: "Episode") -> str:
     closed = session.record.closed
     if closed is not None and closed.reason is not CloseReason.STOPPED:
         return f"the session ended by itself ({closed.detail or closed.reason})"
-    steps = session.steps
-    if steps and isinstance(steps[-1].decided.memory, dict) and steps[-1].decided.memory.get("gave_up"):
-        return "you gave the task up"
-    return ""
+    return "you gave the task up" if session.steps and _remembers(session.steps[-1], "gave_up") else ""
+
+
+def _remembers(step: "Step", what: str) -> bool:
+    """Whether `agent=human` keeps this with a decision."""
+    return isinstance(step.decided.memory, dict) and bool(step.decided.memory.get(what))
+
+
+def _password(session: "Episode", runs: Path) -> str:
+    """What a plan or a task must not hold."""
+    steps = [one.number for one in session.steps if _remembers(one, "password")]
+    if not steps:
+        return ""
+    return (
+        f"at step {steps[0]} you typed into a field for a password, which the task's plan would hold; log in by the"
+        f" settings (sites.NAME.login and --login NAME), and delete {runs}, whose journal has what you typed"
+    )
 
 
 def _nothing(session: "Episode") -> str:

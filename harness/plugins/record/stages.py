@@ -20,8 +20,13 @@ _ADDRESS = "play here:"
 """Begins the sentence with which `agent=human` tells its address."""
 
 
+_WAITS = "lane "
+"""Begins a line that says what a lane waits for, or tries again."""
+
+
 class _Sayings(Terminal):
-    """Prints what a run says before a person plays, and where they play; its table would be about a draft."""
+    """Prints what a run says before a person plays, where they play, and what it waits for meanwhile; its table would
+    be about a draft."""
 
     def __init__(self, shown: Terminal | None) -> None:
         super().__init__(highlight=False)
@@ -31,8 +36,9 @@ class _Sayings(Terminal):
 
     def print(self, *objects: Any, **how: Any) -> None:
         """See `rich`."""
-        is_address = str(objects[0] if objects else "").startswith(_ADDRESS)
-        if self._shown is not None and (is_address or not self._begun):
+        said = str(objects[0] if objects else "")
+        is_address = said.startswith(_ADDRESS)
+        if self._shown is not None and (is_address or said.startswith(_WAITS) or not self._begun):
             self._shown.print(*objects, **how)
         self._begun |= is_address
 

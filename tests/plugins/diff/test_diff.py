@@ -189,6 +189,23 @@ def test_hostile_texts_stay_texts(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "&lt;script&gt;" in text and not any(bad in text for bad in ("<script>alert", "\x1b", "\u202e"))
 
 
+def test_titles_and_addresses_of_any_length_are_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with RunFolder.open(tmp_path / "run") as run:
+        for trial in range(2):
+            records = [
+                replace(one, observation=replace(one.observation, title="t" * 100_000, url=f"http://x/{'u' * 100_000}"))
+                if isinstance(one, Acted)
+                else one
+                for one in episode(run, task(0), Shape(steps=3), trial=trial)
+            ]
+            write(run, task(0), records, trial)
+        run.write("run.json", dumps({"scoring": "corrected", "tasks": ["0"], "trials": 2}))
+    page = tmp_path / "diff.html"
+    assert main(["diff", str(tmp_path / "run"), "--task", "0", "--html", str(page)]) == 0
+    assert "t" * 1001 not in page.read_text() and "u" * 4001 not in page.read_text()
+    assert max(map(len, capsys.readouterr().out.splitlines())) < 1000
+
+
 @pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -2,16 +2,23 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness.api.terminal import Terminal
+from harness.codec import dumps
 from harness.config import PROJECT
 from harness.errors import ConfigError
+from harness.journal.store import RunFolder
 from harness.plugins.record.checks import checks_of
 from harness.plugins.record.plan import read_plans
-from harness.plugins.record.stages import Stages
+from harness.plugins.record.stages import Stages, _Sayings
+from harness.records import Decided
+from harness.runs import Run
 from tests.e2e.conftest import Start, harness_here  # noqa: F401 (a fixture)
+from tests.reports.runs import Shape, episode, task, write
 
 TASKS = str(PROJECT / "tasks" / "demo.json")
 SHOP = "http://shop.localhost/"
@@ -95,6 +102,43 @@ def test_what_is_meant_for_the_person_is_not_asked_of_other_agents() -> None:
     )
     stages = Stages(folder=Path("runs"), overrides=given, config_dir=None)
     assert stages.deployment == ("sites=webarena", "+sites.shop.url=http://a.test")
+
+
+def test_a_session_with_a_password_becomes_no_task(
+    harness_here: Callable[..., Start],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    with RunFolder.open(tmp_path / "session") as run:
+        records = [
+            replace(one, memory={"password": True}) if isinstance(one, Decided) and one.step == 2 else one
+            for one in episode(run, task(0), Shape(steps=3), screenshots=False)
+        ]
+        write(run, task(0), records)
+        run.write("run.json", dumps({"scoring": "corrected", "tasks": ["0"]}))
+    (session,) = Run(tmp_path / "session").episodes()
+    monkeypatch.setattr(Stages, "session", lambda *_: session)
+    done = harness_here("record", SHOP, "--intent", "x", "--out", "it")
+    assert done.code == 1 and "at step 2 you typed into a field for a password" in done.out
+    assert [one.name for one in Path("it").iterdir()] == ["draft.json"]
+
+
+def test_what_a_session_waits_for_is_said_while_a_person_plays(capsys: pytest.CaptureFixture[str]) -> None:
+    sayings = _Sayings(Terminal(highlight=False))
+    for said in (
+        "starting the sites",
+        "play here: http://127.0.0.1:1/?token=x",
+        "lane 0, task 0: the site is down",
+        "task 0: passed after 3 steps",
+        "play here: http://127.0.0.1:2/?token=y",
+    ):
+        sayings.print(said)
+    assert [line[:9] for line in capsys.readouterr().out.splitlines()] == [
+        "starting ",
+        "play here",
+        "lane 0, t",
+        "play here",
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"task_id": "0"}]'])

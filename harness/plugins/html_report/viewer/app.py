@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from harness.api.journals import JOURNAL_SUFFIX, ArtifactStore
 from harness.api.request_guard import RequestGuard, is_key, key_of_forms
 from harness.errors import HarnessError, JournalError
-from harness.plugins.html_report.chart import charts
+from harness.plugins.html_report.chart import Histogram, charts
 from harness.plugins.html_report.pages import Filters, Page, Pages, RunView
 from harness.plugins.html_report.report import selected_text, task_view
 from harness.plugins.html_report.viewer.further import FurtherPage, FurtherPages, form_of, request_of
@@ -87,6 +87,7 @@ class Viewer:
         self._pages.prepare()
         self._further = FurtherPages(key_of_forms())
         self._measured = MeasuredRuns()
+        self._charts: dict[str, tuple[RunStatus, tuple[Histogram, ...]]] = {}
         self._headers = {
             "Content-Security-Policy": f"{self._pages.policy}; frame-ancestors 'none'",
             "X-Content-Type-Options": "nosniff",
@@ -158,7 +159,7 @@ class Viewer:
         view = RunView(
             run=standing.about,
             view=standing.view,
-            charts=charts(standing.rows),
+            charts=self._charts_of(standing),
             rows=rows[(number - 1) * PAGE_SIZE : number * PAGE_SIZE],
             count=len(rows),
             damaged=standing.damaged,
@@ -174,6 +175,13 @@ class Viewer:
         return HTMLResponse(
             self._pages.run(view, ServerUrls(request, catalogue, query), events=events), headers=self._headers
         )
+
+    def _charts_of(self, standing: RunStatus) -> tuple[Histogram, ...]:
+        """Made once for each state of a run: those of 10,000 tasks take longer than the page of a filter may."""
+        known = self._charts.get(standing.about.name)
+        if known is None or known[0] is not standing:
+            known = self._charts[standing.about.name] = standing, charts(standing.rows)
+        return known[1]
 
     def _baselines(self, catalogue: RunWatcher, standing: RunStatus) -> tuple[Baseline, ...]:
         """Of the tasks of this run; the other runs are read a little further for it, as everywhere here."""
