@@ -253,8 +253,8 @@ def up(folder: Path) -> Iterator[Sites]:
     """Bring the set up, and take it down whatever happens."""
     (folder / "looks").touch()
     sites = Sites(folder=folder, log=folder / "looks")
-    sites.run("up", "--scale", str(INSTANCES))
     try:
+        sites.run("up", "--scale", str(INSTANCES))
         sites.write()
         yield sites
     finally:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-from chaos_apps import OF_SITES, Books, books, doubled, judged, look, looks
+import pytest
+from chaos_apps import OF_SITES, Books, Sites, books, doubled, judged, look, looks, up
 from chaos_checks import Row
 
 SEED = {"store": Books({"address 2 Rope Walk": 1}), "tracker": Books({"issue Dark theme": 1})}
@@ -61,6 +62,20 @@ def test_a_snapshot_is_read_without_a_trace(tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     assert books("tracker", tmp_path, served=False) == {}
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_set_that_comes_up_in_part_is_taken_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def run(_: Sites, verb: str, *__: str) -> None:
+        asked.append(verb)
+        if verb == "up":
+            raise SystemExit("the wiki is up, the store is not")
+
+    monkeypatch.setattr(Sites, "run", run)
+    with pytest.raises(SystemExit), up(tmp_path):
+        raise AssertionError("it did not come up")
+    assert asked == ["up", "down"]
 
 
 def make(path: Path, *statements: str) -> None:
