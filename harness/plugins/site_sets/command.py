@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.api.text import flat
-from harness.errors import ConfigError, ExitCode
+from harness.errors import ConfigError, ExitCode, HarnessError
 
 if TYPE_CHECKING:
     from harness.plugins.site_sets.lifecycle import Lifecycle
@@ -63,12 +63,15 @@ def run(options: argparse.Namespace) -> int:
     from harness.plugins.site_sets import verbs
     from harness.plugins.site_sets.backend import NotVerified
 
+    of = _opened(options)
     try:
-        missed = getattr(verbs, options.verb)(_opened(options), options) is not ExitCode.DONE
+        missed = getattr(verbs, options.verb)(of, options) is not ExitCode.DONE
         return ExitCode.BELOW if missed else ExitCode.DONE
     except NotVerified as error:
-        say(f"harness sites: {error}")
+        say(f"harness sites: {of.redacted(str(error))}")
         return ExitCode.UNSCORED
+    except HarnessError as error:
+        raise type(error)(of.redacted(str(error))) from error
 
 
 def say(text: str) -> None:

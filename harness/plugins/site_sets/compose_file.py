@@ -12,7 +12,8 @@ from typing import Any
 
 from harness.errors import ConfigError
 
-LABELS = ("site", "seed", "health", "ready", "patch", "configure", "timeout_s", "canonical")
+_COPIED = ("ready", "patch", "configure", "restore", "state", "digest")
+LABELS = ("site", "seed", "health", "timeout_s", "canonical", *_COPIED)
 """Behind `cairn.`."""
 _FOR_OTHERS = frozenset(
     ("build", "container_name", "deploy", "expose", "healthcheck", "init", "logging", "networks", "pull_policy")
@@ -21,7 +22,9 @@ _OPTIONS = {
     **{"user": "--user", "working_dir": "--workdir", "entrypoint": "--entrypoint", "network_mode": "--network"},
     **{"shm_size": "--shm-size", "mem_limit": "--memory", "hostname": "--hostname", "platform": "--platform"},
 }
-_KNOWN = frozenset(("image", "command", "ports", "environment", "env_file", "depends_on", "volumes", "labels"))
+_KNOWN = frozenset(
+    ("image", "command", "ports", "environment", "env_file", "depends_on", "volumes", "labels", "stop_grace_period")
+) | {"ulimits"}
 _OF_COMPOSE = frozenset(("labels", "ports", "depends_on", "build", "volumes"))
 _DEFAULT = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*:?-([^}$]*)\}")
 _ITSELF = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
@@ -48,18 +51,30 @@ def set_tree(tree: Mapping[str, Any], path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{path}: x-cairn.backend: the services of a compose file are containers; give podman or docker"
         )
-    name = str(tree.get("name") or path.parent.name)
+    name, settings = str(tree.get("name") or path.parent.name), _settings(own, path)
+    services = {
+        str(name): _service(one, f"{path}: services.{name}", path.parent, settings)
+        for name, one in tree["services"].items()
+    }
+    if unknown := sorted(map(str, settings.keys() - {site for one in services.values() for site in one["sites"]})):
+        raise ConfigError(f"{path}: x-cairn.sites.{unknown[0]}: no service has this site in its label cairn.site")
     return {
         "backend": "docker",
         "name": re.sub(r"[^a-z0-9_-]", "-", name.lower()).lstrip("-_0123456789")[:40] or "compose",
-        **own,
-        "services": {
-            str(name): _service(one, f"{path}: services.{name}", path.parent) for name, one in tree["services"].items()
-        },
+        **{key: value for key, value in own.items() if key != "sites"},
+        "services": services,
     }
 
 
-def _service(one: object, place: str, folder: Path) -> dict[str, Any]:
+def _settings(own: Mapping[str, Any], path: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Further settings of sites, such as their logins, which are more than a label can hold."""
+    found = own.get("sites") or {}
+    if not isinstance(found, Mapping) or not all(isinstance(one, Mapping) for one in found.values()):
+        raise ConfigError(f"{path}: x-cairn.sites must be a mapping of sites to settings, as {{shop: {{login: …}}}}")
+    return found
+
+
+def _service(one: object, place: str, folder: Path, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     if not isinstance(one, Mapping):
         raise ConfigError(f"{place} must be a mapping of fields to values")
     for key in one:
@@ -91,15 +106,17 @@ def _service(one: object, place: str, folder: Path) -> dict[str, Any]:
         **_ports(one.get("ports") or [], place),
         **_environment(one.get("environment"), place),
         "after": list(one.get("depends_on") or ()),
+        **_stop_s(one.get("stop_grace_period"), place),
         "seed": seed,
         "sites": {
-            site: {"canonical": labels["canonical"]} if "canonical" in labels else {}
+            site: {**({"canonical": labels["canonical"]} if "canonical" in labels else {}), **settings.get(site, {})}
             for site in _words(labels.get("site"))
         },
         "health": _health(labels, place, is_open=bool(one.get("ports"))),
-        **{key: labels[key] for key in ("ready", "patch", "configure") if key in labels},
+        **{key: labels[key] for key in _COPIED if key in labels},
         "options": [
             *options,
+            *_limits(one.get("ulimits"), place),
             *_env_files(one.get("env_file"), folder),
             *_volumes(one.get("volumes") or [], seed, place, folder),
         ],
@@ -182,6 +199,27 @@ def _health(labels: Mapping[str, str | None], place: str, *, is_open: bool) -> d
             f'{place}.labels: cairn.health is a path with statuses behind it, as "/ready 200,302"; cairn.timeout_s is a'
             " number"
         ) from None
+    return found
+
+
+def _stop_s(given: object, place: str) -> dict[str, float]:
+    if given is None:
+        return {}
+    found = re.fullmatch(r"(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?", str(given)) if given else None
+    if not found:
+        raise ConfigError(f"{place}.stop_grace_period: {str(given)[:80]!r} is not a time; write it as 10s or 1m30s")
+    return {"stop_s": 60 * int(found[1] or 0) + float(found[2] or 0)}
+
+
+def _limits(tree: object, place: str) -> list[str]:
+    found = []
+    for name, value in tree.items() if isinstance(tree, Mapping) else () if tree is None else [("", tree)]:
+        soft, hard = (value.get("soft"), value.get("hard")) if isinstance(value, Mapping) else (value, value)
+        if type(soft) is not int or type(hard) is not int:
+            raise ConfigError(
+                f"{place}.ulimits: write it as {{nofile: 1024}} or {{nofile: {{soft: 1024, hard: 2048}}}}"
+            )
+        found.append(f"--ulimit={name}={soft}:{hard}")
     return found
 
 

@@ -25,6 +25,8 @@ class ContainerBackend:
         """`options`: before the verb, such as `--runtime runc`."""
         self.engine = engine
         self._options = options
+        self._images: dict[str, str] = {}
+        """Ids of images that this command has asked for."""
 
     def is_running(self, one: Instance) -> bool:
         return any(self._states(one).values())
@@ -85,8 +87,9 @@ class ContainerBackend:
     def keep(self, one: Instance) -> str:
         for container in self._states(one):
             self._call("stop", "--time", f"{one.service.stop_s:.0f}", container)
-            label = f"LABEL {KEY_LABEL}={one.key}"
-            done = self._call("commit", "--change", label, container)
+            changes = [f"LABEL {KEY_LABEL}={one.key}"]
+            changes += [f"ENV {name}=" for name in one.service.pass_environment]  # no credential stays in an image
+            done = self._call("commit", *(word for one in changes for word in ("--change", one)), container)
             if done.returncode != 0:
                 raise SiteFailed(f"{one.name}: {self.engine} cannot keep its state: {last_line(done.stderr)}")
             return done.stdout.split()[-1].removeprefix("sha256:")
@@ -117,6 +120,8 @@ class ContainerBackend:
         return done.stdout + done.stderr
 
     def image(self, one: Instance) -> str:
+        if known := self._images.get(one.service.image):
+            return known
         done = self._call("image", "inspect", one.service.image)
         if done.returncode != 0:
             raise ConfigError(
@@ -124,9 +129,11 @@ class ContainerBackend:
                 f" `{self.engine} pull {one.service.image}`, load it from its archive, or start with --pull"
             )
         try:
-            return str(json.loads(done.stdout)[0]["Id"]).removeprefix("sha256:")
+            found = str(json.loads(done.stdout)[0]["Id"]).removeprefix("sha256:")
         except (ValueError, LookupError, TypeError) as error:
             raise SiteFailed(f"{self.engine} image inspect {one.service.image} does not answer as expected") from error
+        self._images[one.service.image] = found
+        return found
 
     def pull(self, one: Instance) -> None:
         """Raises: ConfigError: The image is not named by its digest, so that another one could come."""
@@ -163,15 +170,11 @@ class ContainerBackend:
     def _states(self, one: Instance) -> dict[str, bool]:
         """Id of each container with our labels, and whether it runs."""
         filters = (f"--filter=label={KEY_LABEL}={one.key}", f"--filter=label={UNIT_LABEL}={one.name}")
-        done = self._call("ps", "--all", "--no-trunc", "--quiet", *filters)
+        done = self._call("ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Status}}", *filters)
         if done.returncode != 0:
             raise SiteFailed(f"{self.engine} ps does not answer: {last_line(done.stderr)}")
-        found = {}
-        for container in done.stdout.split():
-            running = self._call("inspect", "--format", "{{.State.Running}}", container)
-            if running.returncode == 0:  # otherwise it was removed meanwhile
-                found[container] = running.stdout.strip() == "true"
-        return found
+        listed = (line.split(maxsplit=1) for line in done.stdout.splitlines() if line.strip())
+        return {container: bool(status) and status[0].startswith("Up") for container, *status in listed}
 
     def _call(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         try:

@@ -80,12 +80,16 @@ def digest(folder: Path) -> str:
 
 
 def stamp(folder: Path) -> str:
-    """A quick digest of sizes, times and inodes: the same as long as nothing was written; reads no bytes of files."""
+    """A quick digest of sizes, times and inodes: the same as long as nothing was written; reads no bytes of files.
+
+    Of folders only names, modes and owners: a file that came and went changes their times, and is no state.
+    """
     whole = hashlib.sha256()
     for name, _, found in _entries(folder):
+        facts: tuple[int, ...] = (found.st_mode, found.st_uid, found.st_gid)
         if not stat.S_ISDIR(found.st_mode):
-            facts = (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-            whole.update(f"{len(name)}:".encode() + name + repr(facts).encode())
+            facts += (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+        whole.update(f"{len(name)}:".encode() + name + repr(facts).encode())
     return whole.hexdigest()
 
 

@@ -1,15 +1,20 @@
 """One HTTP request, whose redirects are answers: a site under test often sends a visitor to another address."""
 
+import random
 import socket
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
+from harness.errors import ConfigError
 from harness.plugins.site_sets.set_file import Health
 
 _MOST_BYTES = 10_000_000
+_LEAST_PORT, _MOST_PORT = 10_000, 65_535
+_TRIED_PORTS = 1_000
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -67,6 +72,20 @@ def accepts(port: int) -> bool:
 
 
 def free_port() -> int:
-    with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
+    """One that no program of this machine has, and that no connection of another one gets while a reset stops ours."""
+    for _ in range(_TRIED_PORTS):
+        port = random.randrange(_LEAST_PORT, _first_passing_port())
+        with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as listening:
+            with suppress(OSError):
+                listening.bind(("127.0.0.1", port))
+                return port
+    raise ConfigError("this machine has no free port; set `port` of the services in the set file")
+
+
+def _first_passing_port() -> int:
+    """The first of the ports that the system gives to outgoing connections; all where it says nothing of use."""
+    with suppress(OSError, ValueError, IndexError):
+        first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+        if first > _LEAST_PORT + _TRIED_PORTS:
+            return first
+    return _MOST_PORT + 1

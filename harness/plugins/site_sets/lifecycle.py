@@ -8,6 +8,7 @@ interrupted must not be run twice.
 """
 
 from collections.abc import Container, Sequence
+from dataclasses import replace
 
 from harness.errors import ConfigError
 from harness.plugins.site_sets import folder
@@ -98,6 +99,7 @@ class Lifecycle(Services):
                     f" declares {one.service.digest}; use the declared image and seed, or correct `digest`"
                 )
         self._start_all(members)
+        self._note_state(members)
         self.say(f"{group.name}: up, with the snapshot {SEED}")
 
     def _keep(self, members: list[Instance], name: str, images: Container[str]) -> dict[str, str]:
@@ -122,6 +124,12 @@ class Lifecycle(Services):
         for one in members:
             one.unit.enter(UP, mark=folder.stamp(one.unit.data))
 
+    def _note_state(self, members: list[Instance]) -> None:
+        """Of services that are at a snapshot: what `restore` has to lead back to."""
+        for one in members:
+            if one.service.restore:
+                one.unit.write(replace(one.unit.state(), shown=self.shown(one)))
+
     # reset
 
     def reset(self, names: Sequence[str], to: str = SEED) -> list[Group]:
@@ -142,7 +150,46 @@ class Lifecycle(Services):
 
     def _reset(self, group: Group, to: str) -> None:
         with self.state.lock(group.name):
-            self._put_back(group, to)
+            self._check_definition(group)
+            members = self.members(group)
+            if to != SEED or not self._can_restore(members) or not self._restore(members):
+                self._put_back(group, to)
+
+    def _can_restore(self, members: list[Instance]) -> bool:
+        """Whether commands of the set can put services back that run: each has some, or nothing of it was written."""
+        if not any(one.service.restore for one in members):
+            return False
+        for one in members:
+            known = one.unit.state()
+            if known.phase != UP or known.snapshot != SEED or self.unhealthy(one):
+                return False
+            unwritten = one.service.backend == "process" and known.mark == folder.stamp(one.unit.data)
+            if not (known.shown if one.service.restore else unwritten):
+                return False
+        return True
+
+    def _restore(self, members: list[Instance]) -> bool:
+        """Let `restore` do it, and compare what `state` tells; False = it did not, and folders are to be swapped."""
+        for one in members:
+            one.unit.enter(RESETTING)
+        restored = [one for one in members if one.service.restore]
+        try:
+            for one in restored:
+                self.execute(one, "restore", one.service.restore)
+            for one in members:
+                self.start(one)  # it runs: this waits until it is ready
+            changed = [one.name for one in restored if self.shown(one) != one.unit.state().shown]
+        except SiteFailed as error:
+            self.say(f"{self.redacted(str(error))}; its files are put back instead")
+            return False
+        if changed:
+            self.say(
+                f"{', '.join(changed)}: `state` tells something else after `restore`; its files are put back instead"
+            )
+            return False
+        for one in members:
+            one.unit.enter(UP, mark=folder.stamp(one.unit.data))
+        return True
 
     def _has(self, snapshot: str, group: Group) -> bool:
         return self.snapshots.has(snapshot, [one.service.name for one in self.members(group) if _has_folder(one)])
@@ -156,7 +203,6 @@ class Lifecycle(Services):
 
     def _put_back(self, group: Group, to: str) -> None:
         self._check_snapshot(group, to)
-        self._check_definition(group)
         members = self.members(group)
         for one in members:
             image = self.snapshots.image(to, one.service.name)
@@ -171,6 +217,8 @@ class Lifecycle(Services):
                 self._swap(one, to)
         for one in members:
             self.start(one)
+        if to == SEED:
+            self._note_state(members)
         for one in members:
             verified = self._verify_remote(one) if one.service.control else self.snapshots.digest(to, one.service.name)
             one.unit.enter(UP, mark=folder.stamp(one.unit.data), verified=verified)

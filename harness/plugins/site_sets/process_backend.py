@@ -6,6 +6,7 @@ it they are found whatever was written down, and nothing else is ever ended.
 
 import os
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -22,6 +23,8 @@ MARK = "CAIRN_SITE"
 _MARKS_OF_RUNS = ("CAIRN_RUN", "CAIRN_WORKER", "CAIRN_HOOK")
 """A service outlives the run that resets it."""
 _COMMAND_S = 3600.0
+_MOST_SAID = 100_000
+"""Bytes of what a command says that are read for its last line."""
 _KILLED_S = 60.0
 """How long the kernel may take to end a process that was killed."""
 
@@ -117,20 +120,22 @@ def clean_environment() -> dict[str, str]:
 
 
 def _run(command: str, variables: Mapping[str, str], at: Path) -> tuple[int, str]:
-    try:
-        done = subprocess.run(
-            ["/bin/sh", "-c", command],
-            cwd=at,
-            env=dict(variables),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_COMMAND_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return 124, f"it did not end within {_COMMAND_S:.0f} s"
-    return done.returncode, last_line(done.stdout.decode("utf-8", "replace"))
+    with tempfile.TemporaryFile() as said:  # not a pipe, whose end comes with that of the last background process
+        try:
+            done = subprocess.run(
+                ["/bin/sh", "-c", command],
+                cwd=at,
+                env=dict(variables),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                timeout=_COMMAND_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return 124, f"it did not end within {_COMMAND_S:.0f} s"
+        said.seek(max(0, said.seek(0, os.SEEK_END) - _MOST_SAID))
+        return done.returncode, last_line(said.read().decode("utf-8", "replace"))
 
 
 def _processes(one: Instance) -> list[psutil.Process]:

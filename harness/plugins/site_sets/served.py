@@ -100,4 +100,5 @@ def _address(of: Lifecycle, one: Instance, settings: Any) -> str:
 
 def _command(of: Lifecycle, python: str, url: str) -> str:
     words = [python, "-m", "harness.main", "sites", "reset", str(of.state.path.absolute())]
-    return shlex.join(words) + (f" --url {url}" if url else "")
+    named = shlex.join(words).replace("${", "\\${")  # settings put variables in for it
+    return named + (f" --url {url}" if url else "")

@@ -1,6 +1,7 @@
 """The services of a set on this machine: their instances, ports and health, and how one is started and stopped."""
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -177,6 +178,19 @@ class Services:
                     f"{one.name}: {field} {number + 1} ended with code {code}{why}; correct it in the set file"
                 )
 
+    def redacted(self, text: str) -> str:
+        """What a service, a command or a control plane said, without the credentials that they were given."""
+        from harness.api.secrets import Redactor, secrets_in  # only where there is something to say
+
+        given = {name for one in self.set.services.values() for name in one.pass_environment}
+        planes = (one.control for one in self.set.services.values() if one.control is not None)
+        given |= {plane.token_variable for plane in planes if plane.token_variable}
+        own = {name: os.environ[name] for name in given if os.environ.get(name)}
+        return Redactor(secrets_in(os.environ) | own).text(text)
+
+    def log(self, one: Instance) -> str:
+        return self.redacted(self.backend(one.service).log(one))
+
     def _wait_until_ready(self, one: Instance) -> None:
         begun = told_at = time.monotonic()
         alive_at, is_gone = -math.inf, False
@@ -189,7 +203,7 @@ class Services:
             if not why and not is_gone:
                 return
             if is_gone or now - begun >= limit_s or self._stopping.is_set():
-                last = [line for line in self.backend(one.service).log(one).splitlines() if line.strip()]
+                last = [line for line in self.log(one).splitlines() if line.strip()]
                 said = f"; its log ends with: {last[-1].strip()[:200]}" if last else ""
                 how = "ended" if is_gone else f"is not ready after {now - begun:.0f} s: {why}"
                 raise SiteFailed(f"{one.name} {how}{said} (harness sites logs shows it)")
@@ -203,7 +217,18 @@ class Services:
         if not one.service.ready:
             return ""
         code, said = self.backend(one.service).execute(one, one.service.ready)
-        return "" if code == 0 else f"`ready` ends with code {code}{f' ({said})' if said else ''}"
+        return "" if code == 0 else f"`ready` ends with code {code}{f' ({self.redacted(said)})' if said else ''}"
+
+    def shown(self, one: Instance) -> str:
+        """What the command `state` of a service tells.
+
+        Raises:
+            SiteFailed: It fails, or tells nothing.
+        """
+        code, said = self.backend(one.service).execute(one, one.service.state)
+        if code != 0 or not said:
+            raise SiteFailed(f"{one.name}: `state` ended with code {code} ({said or 'it says nothing'}); correct it")
+        return said
 
     def stop_all(self, members: list[Instance]) -> None:
         for one in reversed(members):

@@ -22,6 +22,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _CREDENTIAL = re.compile(r"(?i)(password|passwd|secret|token|api_?key)$")
+_GIVEN = re.compile(r"(?:--env=|-e=?)?([A-Za-z_][A-Za-z0-9_]*)=.+", re.DOTALL)
+"""A variable with its value among the arguments of `run`, which all users of a machine can read."""
 _MOST_BYTES = 1 << 20
 MOST_INSTANCES = 100
 
@@ -84,6 +86,10 @@ class Service:
     """Commands that are run once, before the snapshot `seed` is taken."""
     configure: tuple[str, ...] = ()
     """Commands that are run after every start: what differs between instances, such as an address that is stored."""
+    restore: tuple[str, ...] = ()
+    """Commands that put the running service back to `seed`, such as a database with a template of it."""
+    state: str = ""
+    """Command whose last line tells the state, by which `restore` is verified."""
     after: tuple[str, ...] = ()
     """Services that must be ready before; they are reset together."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -264,6 +270,8 @@ def _service(name: str, at: "_Fields", backend: str) -> Service:
         ready=at.text("ready"),
         patch=at.texts("patch"),
         configure=at.texts("configure"),
+        restore=at.texts("restore"),
+        state=at.text("state"),
         after=at.texts("after"),
         environment=at.variables("environment"),
         pass_environment=at.texts("pass_environment"),
@@ -278,7 +286,10 @@ def _service(name: str, at: "_Fields", backend: str) -> Service:
 
 _NEEDED = {"process": ("command",), "podman": ("image", "port"), "docker": ("image", "port"), "remote": ("url",)}
 _CONTAINER_FIELDS = ("image", "container_port", "options", "internal")
-_LOCAL_FIELDS = ("command", "seed", "prepare", "ready", "patch", "configure", "environment", "pass_environment", "port")
+_LOCAL_FIELDS = (
+    *("command", "seed", "prepare", "ready", "patch", "configure", "restore", "state"),
+    *("environment", "pass_environment", "port"),
+)
 _FOREIGN = {
     "process": (*_CONTAINER_FIELDS, "url", "control"),
     "podman": ("url", "control", "prepare"),
@@ -298,6 +309,11 @@ def _check_service(one: Service, at: "_Fields") -> None:
 
 
 def _check_lists(one: Service, at: "_Fields") -> None:
+    if bool(one.restore) != bool(one.state):
+        raise ConfigError(
+            f"{at.place}: `restore` needs `state`, a command whose last line tells the state, and `state` is only of"
+            " use with `restore`; give both"
+        )
     if one.internal and (one.port or one.sites):
         raise ConfigError(f"{at.place}.internal cannot be used with `port` or `sites`; remove one of them")
     if one.backend == "process" and len(one.seed) > 1:
@@ -310,7 +326,8 @@ def _check_lists(one: Service, at: "_Fields") -> None:
     for variable in (*one.environment, *one.pass_environment):
         if not _VARIABLE.fullmatch(variable):
             raise ConfigError(f"{at.place}.environment: {variable[:80]!r} is not the name of a variable")
-    if secret := next((name for name in one.environment if _CREDENTIAL.search(name)), None):
+    given = (found[1] for option in one.options if (found := _GIVEN.fullmatch(option)))
+    if secret := next((name for name in (*one.environment, *given) if _CREDENTIAL.search(name)), None):
         raise ConfigError(
             f"{at.place}.environment.{secret}: no credential may stand in a file; put it into your environment and name"
             " it in pass_environment"

@@ -104,7 +104,7 @@ class Snapshots:
 def make_spare(unit: Unit, snapshot: str, source: Path, wanted: str) -> None:
     """Copy a snapshot for the next reset, unless there is a spare, or the disk has no room for it."""
     spare, facts = _spare(unit)
-    if _is_good(unit, snapshot, wanted):
+    if _is_good(facts, spare, snapshot, wanted):
         return
     facts.unlink(missing_ok=True)
     folder.remove(spare)
@@ -118,21 +118,25 @@ def make_spare(unit: Unit, snapshot: str, source: Path, wanted: str) -> None:
 def take_spare(unit: Unit, snapshot: str, wanted: str) -> Path | None:
     """A verified copy of the snapshot, which is no spare any more; None = there is none."""
     spare, facts = _spare(unit)
-    if not _is_good(unit, snapshot, wanted):
-        return None
     fresh = unit.folder / "fresh"
     folder.remove(fresh)
-    facts.unlink(missing_ok=True)  # before it is taken: a killed reset leaves a copy that nobody trusts
-    spare.rename(fresh)
-    return fresh
+    try:
+        spare.rename(fresh)  # before it is looked at: `tidy`, which may remove what it does not trust, finds nothing
+    except FileNotFoundError:
+        return None
+    is_good = _is_good(facts, fresh, snapshot, wanted)
+    facts.unlink(missing_ok=True)
+    if not is_good:
+        folder.remove(fresh)
+    return fresh if is_good else None
 
 
 def _spare(unit: Unit) -> tuple[Path, Path]:
     return unit.folder / "spare", unit.folder / "spare.json"
 
 
-def _is_good(unit: Unit, snapshot: str, wanted: str) -> bool:
-    spare, path = _spare(unit)
-    facts = read_json(path)
-    known = facts.get("snapshot") == snapshot and facts.get("digest") == wanted
-    return known and spare.is_dir() and folder.stamp(spare) == facts.get("stamp")
+def _is_good(facts: Path, at: Path, snapshot: str, wanted: str) -> bool:
+    """Whether the copy is the one that was compared, and has not been touched since."""
+    known = read_json(facts)
+    is_wanted = known.get("snapshot") == snapshot and known.get("digest") == wanted
+    return is_wanted and at.is_dir() and folder.stamp(at) == known.get("stamp")

@@ -46,6 +46,8 @@ class UnitState:
     """Digest of its data before it was started."""
     image: str = ""
     """Of containers: the image of the snapshot; "" = that of the set."""
+    shown: str = ""
+    """Of a service with `restore`: what its command `state` said of its snapshot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ def down(of: Lifecycle, options: Namespace) -> int:
 def logs(of: Lifecycle, options: Namespace) -> int:
     for group in of.groups(of.scale(), options.sites):
         for one in of.members(group):
-            for line in of.backend(one.service).log(one).splitlines()[-200:]:
+            for line in of.log(one).splitlines()[-200:]:
                 _print(f"{one.name} | {flat(line)}")
     return ExitCode.DONE
 
@@ -189,7 +189,7 @@ def _row(of: Lifecycle, one: Instance) -> Row:
         instance=one.name,
         sites=list(one.service.sites),
         state=state,
-        why=why,
+        why=of.redacted(why) if why else "",
         since=_at(known.since),
         url=of.url(one),
         snapshot=known.snapshot,

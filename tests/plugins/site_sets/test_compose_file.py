@@ -88,6 +88,11 @@ def changed(**front: Any) -> str:
         (changed(volumes=["cache:/var/cache"]), "services.front.volumes: /var/cache could be written to"),
         (changed(volumes=["./media:/media"]), "add it to the label cairn.seed"),
         (changed(volumes=["/media"]), "/media could be written to"),
+        (changed(stop_grace_period="soon"), "services.front.stop_grace_period: 'soon' is not a time; write it as 10s"),
+        (changed(ulimits={"nofile": "many"}), "services.front.ulimits: write it as {nofile: 1024}"),
+        (changed(ulimits=[1024]), "services.front.ulimits: write it as {nofile: 1024}"),
+        (COMPOSE.replace("podman}", "podman, sites: {shop: {}}}"), "x-cairn.sites.shop: no service has this site"),
+        (COMPOSE.replace("podman}", "podman, sites: [shopping]}"), "x-cairn.sites must be a mapping of sites"),
         (changed(secrets=["token"]), "services.front.secrets of a compose file cannot be used"),
         (changed(environment={"A": "$OTHER"}), "services.front.environment.A: of variables only defaults"),
         (changed(environment={"API_TOKEN": "hunter2"}), "no credential may stand in a file"),
@@ -115,3 +120,21 @@ def test_a_name_of_a_folder_becomes_the_name_of_the_set(tmp_path: Path) -> None:
     folder = tmp_path / "My Shop.v2"
     folder.mkdir()
     assert read(folder, COMPOSE.replace("name: Harbour Shop", "")).name == "my-shop-v2"
+
+
+def test_what_a_service_is_given_beside_its_labels(tmp_path: Path) -> None:
+    tree = yaml.safe_load(COMPOSE)
+    headers = {"X-Login": "${oc.env:SHOP_LOGIN}"}
+    tree["x-cairn"]["sites"] = {"shopping": {"login": {"probe_url": "/account", "headers": headers}}}
+    tree["services"]["db"] |= {
+        "stop_grace_period": "1m30s",
+        "ulimits": {"nofile": 1024, "nproc": {"soft": 10, "hard": 20}},
+        "labels": {"cairn.restore": "dropdb shop", "cairn.state": "sums", "cairn.digest": "sha256:" + "0" * 64},
+    }
+    tree["services"]["db"]["volumes"] = []
+    found = read(tmp_path, yaml.safe_dump(tree))
+    db, front = found.services["db"], found.services["front"]
+    assert (db.stop_s, db.options) == (90, ("--ulimit=nofile=1024:1024", "--ulimit=nproc=10:20"))
+    assert (db.restore, db.state, db.digest) == (("dropdb shop",), "sums", "sha256:" + "0" * 64)
+    assert front.sites["shopping"]["login"]["headers"] == headers
+    assert front.sites["shopping"]["canonical"] == "http://shop.example"

@@ -38,7 +38,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for name in ("bin", "data", "extra", "tmp", "www/cgi-bin"):
         (root / name).mkdir(parents=True)
     shutil.copy(busybox, root / "bin" / "busybox")
-    for name in ("sh", "ls", "touch", "httpd", "sleep"):
+    for name in ("sh", "ls", "touch", "httpd", "sleep", "wget"):
         (root / "bin" / name).symlink_to("busybox")
     (root / "data" / "first").write_text("of the image")
     for name, text in PAGES.items():
@@ -123,6 +123,90 @@ def test_a_container_is_put_back_with_its_folders_and_all_else_in_it(small: Smal
         podman("rm", "--force", "--time", "0", stranger)
 
 
+def compose(image: str, ports: dict[str, int]) -> dict[str, Any]:
+    """A database, an application that asks it, and a front; each a container, and each of its own image."""
+    common = {
+        "network_mode": "host",
+        "stop_grace_period": "1s",
+        "ulimits": {"nofile": 1024, "nproc": {"soft": 1024, "hard": 1024}},
+    }
+    asks = "wget -q -O /dev/null http://127.0.0.1:%d/index.html && exec httpd -f -p 127.0.0.1:%d -h /www"
+    return {
+        "x-cairn": {"backend": "podman", "engine_options": RUNTIME},
+        "services": {
+            "db": {
+                **common,
+                "image": image,
+                "command": ["httpd", "-f", "-p", f"127.0.0.1:{ports['db']}", "-h", "/www"],
+                "ports": [f"{ports['db']}:{ports['db']}"],
+                "volumes": ["data:/data"],
+                "labels": {"cairn.seed": "/data", "cairn.patch": "touch /data/patched"},
+            },
+            "app": {
+                **common,
+                "image": f"{image}-app",
+                "command": ["sh", "-c", asks % (ports["db"], ports["app"])],
+                "ports": [f"{ports['app']}:{ports['app']}"],
+                "depends_on": ["db"],
+                "labels": {"cairn.health": "/index.html 200"},
+            },
+            "front": {
+                **common,
+                "image": f"{image}-front",
+                "command": ["sh", "-c", asks % (ports["app"], ports["front"])],
+                "ports": [f"{ports['front']}:{ports['front']}"],
+                "depends_on": ["app"],
+                "labels": {"cairn.site": "shop", "cairn.health": "/index.html 200"},
+            },
+        },
+    }
+
+
+@pytest.mark.slow
+def test_three_services_of_a_compose_file_come_up_and_are_reset_together(small: SmallSite, image: str) -> None:
+    ports = {name: free_port() for name in ("db", "app", "front")}
+    names = [f"{image}-app", f"{image}-front"]
+    try:
+        for name in names:
+            podman("tag", image, name)
+        (small.folder / "small.yaml").write_text(json.dumps({"name": "small", **compose(image, ports)}))
+        assert "1 of 1 came up" in small.done("up")
+        assert small.states() == {"db@0": "healthy", "app@0": "healthy", "front@0": "healthy"}
+        assert "all is up already" in small.done("up")
+        db = f"http://127.0.0.1:{ports['db']}"
+        order(db, "mug")
+        assert state(db) == "first mug patched mug"
+        assert small.states()["db@0"] == "dirty"
+        assert small.type("status").code == 1
+        small.done("reset", "shop")
+        assert state(db) == "first patched"
+        assert set(small.states().values()) == {"healthy"}
+        front = podman("ps", "--quiet", "--filter", "label=cairn.unit=front@0").stdout.split()
+        podman("kill", *(one.decode() for one in front))
+        assert small.states() == {"db@0": "healthy", "app@0": "healthy", "front@0": "down"}
+        small.done("up")
+        assert set(small.states().values()) == {"healthy"}
+    finally:
+        if (small.state / "set.json").exists():
+            small.done("down", "--all")
+        podman("rmi", *names)
+
+
+@pytest.mark.slow
+def test_no_credential_stays_in_the_image_of_a_snapshot(small: SmallSite, image: str) -> None:
+    service = served(image, patch=["touch /extra/patched"], pass_environment=["SHOP_LOGIN"])
+    small.write({"app": service}, engine_options=RUNTIME)
+    env = {"SHOP_LOGIN": "sesame-4711"}
+    typed = small.type("up", env=env)
+    assert typed.code == 0, typed
+    kept = [json.loads(path.read_bytes())["image"] for path in small.state.glob("snapshots/seed/*.json")]
+    inspected = podman("image", "inspect", *kept).stdout.decode()
+    assert kept and "SHOP_LOGIN=" in inspected and "sesame" not in inspected
+    (container,) = podman("ps", "--quiet", "--filter", "label=cairn.unit=app@0").stdout.decode().split()
+    assert podman("exec", container, "sh", "-c", "echo $SHOP_LOGIN").stdout.decode().strip() == "sesame-4711"
+    assert not [path for path in small.state.rglob("*") if path.is_file() and b"sesame" in path.read_bytes()]
+
+
 @pytest.mark.slow
 def test_a_container_without_folders_is_made_again_from_what_was_kept(small: SmallSite, image: str) -> None:
     small.write({"app": served(image, patch=["touch /extra/patched"])}, engine_options=RUNTIME)
@@ -159,8 +243,7 @@ echo "$@" >> "$here/calls"
 env | grep -c DB_PASSWORD >> "$here/environment"
 case "$1" in
   image) echo '[{"Id": "sha256:abc"}]' ;;
-  ps) test -e "$here/running" && echo 0123456789ab; true ;;
-  inspect) echo true ;;
+  ps) test -e "$here/running" && echo "0123456789ab Up 3 seconds"; true ;;
   run) touch "$here/running" ;;
   rm) rm -f "$here/running" ;;
   network) test "$2" = create ;;

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harness.main import main
 from tests.plugins.site_sets.small_site import SmallSite, kill, look, order, shop, tree_of
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -52,6 +55,18 @@ def test_a_killed_service_is_named_and_brought_up_at_its_seed(small: SmallSite) 
     assert small.type("status").code == 1
     small.done("up")
     assert look(url)["orders"] == []
+
+
+def test_a_disk_that_has_no_room_for_a_reset_is_named(
+    small: SmallSite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small.write()
+    small.done("up")
+    assert main(["sites", "status", str(small.state)]) == 0
+    usage = shutil.disk_usage(small.state)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=5_000_000))
+    assert main(["sites", "status", str(small.state)]) == 1
+    assert "out of disk: 5 MB free below" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -224,6 +239,77 @@ def test_the_spare_is_used_and_one_that_was_touched_is_not(small: SmallSite) -> 
     (spare / "left.txt").write_text("not of the seed")
     small.done("reset")
     assert look(small.urls()[0])["files"] == []
+
+
+RESTORE = "{python} -c \"import sqlite3; db = sqlite3.connect('{data}/orders.db'); db.execute('DELETE FROM orders'); db.commit()\""
+STATE = "{python} -c \"import sqlite3; print(sqlite3.connect('{data}/orders.db').execute('SELECT count(*) FROM orders').fetchone()[0], *__import__('os').listdir('{data}'))\""
+
+
+def test_a_service_that_restores_itself_is_not_started_again(small: SmallSite) -> None:
+    small.write({"app": shop(restore=[RESTORE, "rm -f {data}/*.txt"], state=STATE)})
+    small.done("up")
+    (url,) = small.urls()
+    pid = look(url)["pid"]
+    for _ in range(2):
+        order(url, "mug")
+        small.done("reset")
+        assert look(url) == {"orders": [], "files": [], "pid": pid}
+        assert small.states() == {"app@0": "healthy"}
+
+
+def test_what_restore_leaves_is_seen_by_the_state_and_put_back_by_its_files(small: SmallSite) -> None:
+    small.write({"app": shop(restore=[RESTORE], state=STATE)})
+    small.done("up")
+    (url,) = small.urls()
+    pid = look(url)["pid"]
+    order(url, "mug")
+    typed = small.type("reset")
+    assert typed.code == 0 and "`state` tells something else after `restore`" in typed.err
+    seen = look(url)
+    assert (seen["orders"], seen["files"]) == ([], []) and seen["pid"] != pid
+
+
+@pytest.mark.slow
+def test_a_restore_that_fails_or_was_killed_is_followed_by_the_files(small: SmallSite) -> None:
+    small.write({"app": shop(restore=["test -e restored && " + RESTORE + " && sleep 600"], state=STATE)})
+    small.done("up")
+    (url,) = small.urls()
+    order(url, "mug")
+    typed = small.type("reset")
+    assert typed.code == 0 and "restore 1 ended with code 1" in typed.err and look(url)["orders"] == []
+    (small.folder / "restored").touch()
+    order(url, "mug")
+    process = small.start("reset")
+    wait_until(lambda: look(url)["orders"] == [], within_s=120)
+    kill(process)
+    assert small.states() == {"app@0": "down"}
+    small.done("up")
+    assert (look(url)["orders"], look(url)["files"]) == ([], [])
+    assert len(small.processes()) == 1, "the killed command is gone, too"
+
+
+def test_a_command_that_leaves_a_program_behind_has_ended_when_it_exits(small: SmallSite) -> None:
+    small.write({"app": shop(patch=["sleep 600 & echo patched >> {data}/patched"])})
+    small.done("up")
+    assert look(small.urls()[0])["files"] == ["patched"]
+    small.done("down", "--all")
+    assert small.processes() == []
+
+
+def test_what_commands_and_services_say_is_shown_without_their_credentials(small: SmallSite) -> None:
+    env = {"SHOP_LOGIN": "sesame-4711", "OTHER_TOKEN": "lantern-4711"}
+    speaks = "echo $SHOP_LOGIN $OTHER_TOKEN; "
+    small.write({"app": shop(pass_environment=["SHOP_LOGIN"], ready=speaks + "exit 1", health={"timeout_s": 3})})
+    typed = small.type("up", env=env)
+    assert typed.code == 2 and "`ready` ends with code 1 ([redacted:SHOP_LOGIN] [redacted:OTHER_TOKEN])" in typed.err
+    small.write(
+        {"app": shop(pass_environment=["SHOP_LOGIN"], command=speaks + shop()["command"], patch=[speaks + "exit 4"])}
+    )
+    typed = small.type("up", env=env)
+    assert typed.code == 2 and "patch 1 ended with code 4 ([redacted:SHOP_LOGIN] [redacted:OTHER_TOKEN])" in typed.err
+    logs = small.type("logs", env=env)
+    assert "app@0 | [redacted:SHOP_LOGIN] [redacted:OTHER_TOKEN]" in logs.out
+    assert "4711" not in typed.err + typed.out + logs.out + logs.err
 
 
 @pytest.mark.slow

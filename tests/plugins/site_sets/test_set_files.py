@@ -48,6 +48,12 @@ def a_set(**app: Any) -> dict[str, Any]:
         (a_set(digest="abc"), "is not sha256:"),
         (a_set(environment={"A B": "x"}), "is not the name of a variable"),
         (a_set(environment={"DB_PASSWORD": "hunter2"}), "pass_environment"),
+        *(
+            (a_set(backend="docker", image="a", port=1, options=options), "environment.DB_PASSWORD: no credential")
+            for options in (["-e", "DB_PASSWORD=hunter2"], ["--env=DB_PASSWORD=hunter2"], ["-eDB_PASSWORD=hunter2"])
+        ),
+        (a_set(restore="dropdb shop"), "`restore` needs `state`"),
+        (a_set(state="sums"), "`restore` needs `state`"),
         ({"services": {"app": {"backend": "remote", "sites": ["shop"]}}}, "services.app.url is missing"),
         (
             {"services": {"app": {"backend": "remote", "url": "http://u:p@h", "sites": ["shop"]}}},

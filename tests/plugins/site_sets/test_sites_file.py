@@ -29,6 +29,15 @@ def test_the_sites_of_a_file_are_those_of_the_run(tmp_path: Path) -> None:
     assert configured([f"sites=from:{path}"]).sites.by_name["shop"].version == "v2"
 
 
+def test_an_account_of_the_environment_is_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_LOGIN", "emma:sesame-4711")
+    path = tmp_path / "sites.json"
+    login = {"probe_url": "http://127.0.0.1:1/account", "headers": {"X-Login": "${oc.env:SHOP_LOGIN}"}}
+    path.write_text(json.dumps({"embedded": False, "shop": {**SHOP, "login": login}}))
+    login_of = configured([f"sites=from:{path}"]).sites.by_name["shop"].login
+    assert login_of is not None and dict(login_of.headers) == {"X-Login": "emma:sesame-4711"}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
