@@ -54,10 +54,12 @@ class Lifecycle(Services):
                     )
                 self._first_start(group, members)
                 return 1
-            phases = {one.unit.state().phase for one in members}
+            states = [one.unit.state() for one in members]
+            phases = {state.phase for state in states}
             if phases == {UP} and not any(map(self.unhealthy, members)):
                 return 0
-            if phases == {STOPPED} and all(one.unit.data.is_dir() for one in members if _has_folder(one)):
+            was_stopped = phases == {STOPPED} and all(state.since for state in states)  # else nothing is known of it
+            if was_stopped and all(one.unit.data.is_dir() for one in members if _has_folder(one)):
                 self._start_all(members)
             else:
                 self._put_back(group, SEED)

@@ -136,6 +136,17 @@ def test_down_with_its_data_goes_on_where_it_was(small: SmallSite) -> None:
 
 
 @pytest.mark.slow
+def test_an_instance_of_which_nothing_is_known_any_more_is_put_back(small: SmallSite) -> None:
+    small.write()
+    small.done("up")
+    order(small.urls()[0], "mug")
+    (small.state / "services" / "app@0" / "state.json").write_text('{"phase"')
+    small.done("up")
+    assert look(small.urls()[0])["orders"] == [] and len(small.processes()) == 1
+    assert small.states() == {"app@0": "healthy"}
+
+
+@pytest.mark.slow
 def test_services_that_wait_for_each_other_start_in_order_and_are_reset_together(small: SmallSite) -> None:
     """A database, an application that needs it, and a front."""
     needs = "{python} -c \"import urllib.request; urllib.request.urlopen('http://127.0.0.1:%s')\" && "
