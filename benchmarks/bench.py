@@ -58,6 +58,7 @@ BENCHMARKS = {
     "gateway": Plan(full=({},), quick=({"turns": 5},)),
     "relay": Plan(full=({},), quick=({"turns": 16},)),
     "process_episode": Plan(full=({},), quick=({"episodes": 1},)),
+    "safety_overhead": Plan(full=({},), quick=({"tasks": 2, "runs": 1},)),
     "sandbox_start": Plan(full=({},), quick=({"runs": 3},)),
     "freshness": Plan(full=({},), quick=({"episodes": 8},)),
     "throughput": Plan(

@@ -6,6 +6,7 @@ Page text and model output may hold control characters (which command terminals 
 
 import logging
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from json import dumps
 
@@ -62,6 +63,13 @@ def _sign(found: re.Match[str]) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
     return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table; see `markdown_cell`."""
+    yield f"| {' | '.join(map(markdown_cell, heads))} |"
+    yield f"|{' --- |' * len(heads)}"
+    yield from (f"| {' | '.join(map(markdown_cell, row))} |" for row in rows)
 
 
 def markdown_cell(text: str, limit: int = 300) -> str:

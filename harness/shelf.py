@@ -77,12 +77,14 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "cairn.measures": {
             "policies": "harness.plugins.policies.measures:PolicyMeasures",
             "attack": "harness.plugins.attacks.measures:AttackMeasures",
+            "safearena": "harness.plugins.safearena.measures:SafeArenaMeasures",
         },
         "cairn.page_scripts": {"attack": "harness.plugins.attacks.scripts:page_scripts"},
         "cairn.site_forms": {"attack": "harness.plugins.attacks.scripts:site_forms"},
         "cairn.task_keys": {
             "policies": "harness.plugins.policies.policy:check_policies",
             "attack": "harness.plugins.attacks.planted:check_attack",
+            "safearena": "harness.plugins.safearena.safearena:check_safearena",
         },
         "cairn.sweeps": {"matrix": "harness.plugins.matrix.command:of_sweep"},
         "cairn.task_diffs": {"html": "harness.plugins.diff.page:write_diff"},

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from harness.actions import Action, ActionSet, AskUser
+from harness.actions import Action, ActionSet, AskUser, CairnActionSet
 from harness.actions.tool_schema import description_of, parameters_of
 from harness.agents.calls import read_call
 from harness.records import ComputerTool, Task, Tool, ToolCall
@@ -11,16 +11,34 @@ RULE = AskUser.prompt
 """For a prompt, of models that write their actions."""
 
 
+class AskingActionSet:
+    """Any `ActionSet`, and `ask_user` besides."""
+
+    def __init__(self, other: ActionSet) -> None:
+        self._other = other
+        self.name = other.name
+        self.render = other.render
+        self.same = other.same
+
+    @property
+    def actions(self) -> tuple[type[Action], ...]:
+        """Those that can be called by name, if there are any besides; () = they are written as text only."""
+        return (*self._other.actions, AskUser) if isinstance(self._other, CairnActionSet) else ()
+
+    def parse(self, text: str) -> Action:
+        """See `ActionSet.parse`."""
+        verb, _, question = text.strip().partition(" ")
+        asked = AskUser.parse(verb, question.strip()) if verb.lower() == AskUser.kind else None
+        return asked or self._other.parse(text)
+
+
 def parse(action_set: ActionSet, text: str, task: Task) -> Action:
-    """As `ActionSet.parse`, with `ask_user` in any action set.
+    """As `ActionSet.parse`, with `ask_user` in tasks that have a user.
 
     Raises:
         ActionSyntaxError: It is not an action.
     """
-    verb, _, arguments = text.strip().partition(" ")
-    if task.user is not None and verb.lower() == AskUser.kind and (read := AskUser.parse(verb, arguments.strip())):
-        return read
-    return action_set.parse(text)
+    return (action_set if task.user is None else AskingActionSet(action_set)).parse(text)
 
 
 def with_question(tools: Sequence[Tool | ComputerTool], task: Task) -> Sequence[Tool | ComputerTool]:

@@ -4,6 +4,7 @@ For agents that bring a loop, a model client or a process of their own. One that
 """
 
 from harness.agents import page
+from harness.agents.asking import AskingActionSet
 from harness.agents.calls import arguments_of
 from harness.agents.kind import AgentContext, LaneServices, WatchableEnvironment
 from harness.agents.prompt_agent import PromptKind
@@ -25,6 +26,7 @@ from harness.working_time import working_s
 __all__ = [
     "COMPUTER",
     "AgentContext",
+    "AskingActionSet",
     "DevToolsConnection",
     "Environment",
     "GuardedEnvironment",

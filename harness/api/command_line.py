@@ -3,10 +3,11 @@
 For commands and for plug-ins that others extend. Light, so that a command may import it at its top.
 """
 
+from harness.commands.opened_runs import open_runs
 from harness.commands.own_settings import add_own_settings, quoted
 from harness.commands.scoring_option import add_scoring
 from harness.registry import Registry
-from harness.reports.page_writers import FURTHER_PAGES, TASK_DIFFS
+from harness.reports.page_writers import FURTHER_PAGES, TASK_DIFFS, write_further_page
 from harness.reports.viewer_pages import VIEWER_PAGES, PageAnswer, PageRequest, ViewerPage
 
 __all__ = [
@@ -19,5 +20,7 @@ __all__ = [
     "ViewerPage",
     "add_own_settings",
     "add_scoring",
+    "open_runs",
     "quoted",
+    "write_further_page",
 ]

@@ -4,7 +4,7 @@ For every plug-in that prints or stores a text it did not write.
 """
 
 from harness.actions.truncate import cut
-from harness.escape import flat, markdown_cell, visible
+from harness.escape import flat, markdown_cell, markdown_table, visible
 from harness.trees import each_text
 
 __all__ = [
@@ -12,5 +12,6 @@ __all__ = [
     "each_text",
     "flat",
     "markdown_cell",
+    "markdown_table",
     "visible",
 ]

@@ -35,7 +35,7 @@ from harness.evaluation.plugin_factory import PLUGIN_ERRORS, as_plugin, error_li
 from harness.evaluation.run_context import not_hosted
 from harness.evaluation.suite import Suite, named
 from harness.evaluation.suite_selection import Selection
-from harness.evaluation.task_sight import check_sight
+from harness.evaluation.task_sight import check_asking, check_sight
 from harness.evaluators.reward import LastReward
 from harness.journal.index import EpisodeResult
 from harness.journal.log import read
@@ -93,6 +93,7 @@ def load_tasks(config: Config) -> tuple[Task, ...]:
     """
     tasks = in_shard(read_tasks(config), config.task.shard)
     check_sight(config.agent, config.observation, tasks)
+    check_asking(config.agent, tasks)
     return tasks
 
 

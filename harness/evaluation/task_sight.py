@@ -1,9 +1,10 @@
-"""Whether the agent of a run is shown the pictures of its tasks."""
+"""Whether the agent of a run is shown the pictures of its tasks, and can ask their users."""
 
 from collections.abc import Sequence
 
 from harness.config.agent_settings import AgentConfig
 from harness.errors import ConfigError
+from harness.evaluation.agent_registry import session_kind
 from harness.records import Task
 from harness.settings.observation import PICTURES, ObservationSettings
 
@@ -31,6 +32,22 @@ def check_sight(agent: AgentConfig, observation: ObservationSettings, tasks: Seq
             f"{whose}, and agent={agent.name} is shown text only (observation.type={observation.type}); "
             "choose an agent that sees, as agent=vision or agent=visual, or leave these tasks out"
         )
+
+
+def check_asking(agent: AgentConfig, tasks: Sequence[Task]) -> None:
+    """See that an agent that is to be judged by what it asked has a way to ask.
+
+    Raises:
+        ConfigError: It sends the browser commands of its own, among which is no question.
+    """
+    asked = [task.task_id for task in tasks if task.user is not None]
+    if not asked or (kind := session_kind(agent)) is None or not kind.drives_browser(agent):
+        return
+    raise ConfigError(
+        f"{len(asked)} of {len(tasks)} tasks (the first is {asked[0]}) have a user who can be asked, and"
+        f" agent={agent.name} drives the browser itself, without actions; choose"
+        " agent.browser=mcp or another agent, or leave them out"
+    )
 
 
 def sees_task_images(agent: AgentConfig) -> bool:

@@ -6,14 +6,17 @@ of its characters controls the terminal. Knows nothing of runs.
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, cast
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
 
-from harness.escape import flat, visible
+from harness.escape import flat, one_line, visible
 
 _UNCUT = 10_000
 """Width of an output that is not a terminal, in characters: a log or another program must get whole rows."""
@@ -36,6 +39,16 @@ class Terminal(Console):
     def say(self, text: str) -> None:
         """One sentence, as it is, on one line."""
         self.print(flat(text), markup=False, highlight=False, soft_wrap=True)
+
+    def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> None:
+        """Rows of texts, as they are, a line each; the columns in `right` are numbers."""
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for number, head in enumerate(heads):
+            justify: Literal["left", "right"] = "right" if number in right else "left"
+            table.add_column(Text(one_line(head)), justify=justify, overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(one_line(cell)) for cell in row))
+        self.print(table)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render as rich does, but with control characters in texts shown."""

@@ -1,5 +1,9 @@
 """Who writes pages of runs; found by name."""
 
+from pathlib import Path
+from typing import Any
+
+from harness.errors import StorageError
 from harness.registry import Registry
 
 PAGES = Registry(group="cairn.reports", noun="report")
@@ -16,3 +20,16 @@ SWEEPS = Registry(group="cairn.sweeps", noun="sweep")
 FINDINGS = Registry(group="cairn.findings", noun="finding")
 """What looks through the journals of a run that has ended, before it is summed up, and writes what it finds into its
 folder: a function of `harness.runs.Run`."""
+
+
+def write_further_page(path: Path, templates: Path, name: str, **values: Any) -> None:
+    """Write a page of `FURTHER_PAGES`.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    text = FURTHER_PAGES.find("html")(templates, name, **values)
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written ({error.strerror}); give a file in a folder of yours") from error

@@ -10,6 +10,11 @@ def percent(share: float) -> str:
     return f"{share:.1%}"
 
 
+def percent_within(share: float, low: float, high: float) -> str:
+    """A share with its interval: `40.0% (26.3% to 55.4%)`."""
+    return f"{percent(share)} ({percent(low)} to {percent(high)})"
+
+
 def points(difference: float) -> str:
     """A difference of two shares, in percentage points."""
     return f"{difference * 100:+.1f} pp".replace("-", "−")

@@ -76,6 +76,25 @@ def clustered_rate(values: Mapping[str, Sequence[float]], *, confidence: float =
     return Interval(value=rate, low=max(found.low, widest.low), high=min(found.high, widest.high))
 
 
+def rate_of_trials(outcomes: Iterable[tuple[str, str, bool]]) -> Interval:
+    """Rate of episodes, each as its task, its cluster and whether it counts.
+
+    With repeated trials the interval is made over clusters, as trials of one task are alike.
+    """
+    found = list(outcomes)
+    if len({task for task, _, _ in found}) == len(found):
+        return wilson(sum(counts for _, _, counts in found), len(found))
+    return clustered_rate(by_cluster((cluster, float(counts)) for _, cluster, counts in found))
+
+
+def by_cluster(values: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
+    """Values by the name of their cluster."""
+    found: dict[str, list[float]] = {}
+    for cluster, value in values:
+        found.setdefault(cluster, []).append(value)
+    return found
+
+
 def weighted_mean(parts: Sequence[tuple[Interval, float]]) -> Interval:
     """Mean of independent estimates, with an interval made from theirs.
 

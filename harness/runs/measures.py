@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from harness.errors import HarnessError
 from harness.escape import one_line
 from harness.registry import Registry
-from harness.runs.format import percent
+from harness.runs.format import percent, percent_within
 from harness.runs.intervals import Interval
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def measure_text(found: Measure | None) -> str:
     if found is None:
         return "-"
     most = f", up to {percent(found.at_most)}" if found.at_most > found.value else ""
-    return f"{percent(found.value)} ({percent(found.low)} to {percent(found.high)}){most}"
+    return percent_within(found.value, found.low, found.high) + most
 
 
 def below(measured: Collection[Measured], least: Mapping[str, float]) -> tuple[str, ...]:

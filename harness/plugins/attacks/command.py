@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
-from harness.errors import ConfigError, StorageError
+from harness.api.command_line import open_runs, write_further_page
+from harness.errors import ConfigError
 
 if TYPE_CHECKING:
     from harness.api.terminal import Terminal
@@ -57,7 +58,9 @@ def run(options: argparse.Namespace) -> int:
     with ExitStack() as closing:
         found = _read(options, closing)
         if options.html:
-            _write_page(options.html, found)
+            from harness.plugins.attacks.page import TEMPLATES, page_of
+
+            write_further_page(options.html, TEMPLATES, "attacks.html", **page_of(found, options.html))
     if options.json:
         from harness.api import dumps
         from harness.plugins.attacks.report import as_data
@@ -78,22 +81,11 @@ def run(options: argparse.Namespace) -> int:
 def _read(options: argparse.Namespace, closing: ExitStack) -> list[Reading]:
     """Raises: ConfigError: No run was attacked, or the one without an attack was."""
     from harness.plugins.attacks.figures import figures_of, judge_run, paired
-    from harness.runs import Run, one_line
-    from harness.runs.opened_run import run_or_bundle
 
-    found, scoring = list[Reading](), options.scoring
-
-    def opened(path: Path) -> tuple[str, Run]:
-        nonlocal scoring
-        place = closing.enter_context(run_or_bundle(path))
-        one = Run(place.folder, scoring=scoring)
-        scoring = one.scoring
-        for notice in (*place.notices, *map(str, one.damaged)):
-            sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
-        return (one.name if path.is_dir() else path.name), one
-
-    runs = [opened(path) for path in options.runs]
-    other = opened(options.without) if options.without else None
+    found = list[Reading]()
+    beside_them = [] if options.without is None else [options.without]
+    runs = open_runs([*options.runs, *beside_them], closing, scoring=options.scoring)
+    other = runs.pop() if beside_them else None
     if other is not None and judge_run(other[1])[0]:
         raise ConfigError(f"{options.without} was attacked, too; give a run of the same tasks with attack=none")
     for name, one in runs:
@@ -106,17 +98,6 @@ def _read(options: argparse.Namespace, closing: ExitStack) -> list[Reading]:
             " have `attack`"
         )
     return found
-
-
-def _write_page(path: Path, found: Sequence[Reading]) -> None:
-    from harness.api.command_line import FURTHER_PAGES
-    from harness.plugins.attacks.page import TEMPLATES, page_of
-
-    text = FURTHER_PAGES.find("html")(TEMPLATES, "attacks.html", **page_of(found))
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written ({error.strerror}); give a file in a folder of yours") from error
 
 
 def _exit_code(found: Sequence[Reading], fail_over: float | None) -> ExitCode:
@@ -150,28 +131,13 @@ def _print(console: "Terminal", found: Sequence[Reading]) -> None:
         console.say(f"{one.name}: {headline(one.figures)}")
         if one.paired is not None:
             console.say(f"{one.name}: {pair_line(one.paired)}")
-    _table(console, ("", *(one.name for one in found)), figure_rows([one.figures for one in found]))
+    console.table(("", *(one.name for one in found)), figure_rows([one.figures for one in found]))
     for one in found:
         if len(found) > 1:
             console.say(one.name)
-        _table(console, RATE_HEADS, rate_rows(one.figures))
+        console.table(RATE_HEADS, rate_rows(one.figures))
         rows = list(verdict_rows(one.verdicts))
         if rows:
-            _table(console, VERDICT_HEADS, rows[:_SHOWN])
+            console.table(VERDICT_HEADS, rows[:_SHOWN])
         if len(rows) > _SHOWN:
             console.say(f"and {len(rows) - _SHOWN} more; --json has all")
-
-
-def _table(console: "Terminal", heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from harness.runs import one_line
-
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for head in heads:
-        table.add_column(Text(one_line(head)), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(one_line(cell)) for cell in row))
-    console.print(table)

@@ -4,14 +4,15 @@ A rate of success is of all attacked episodes whose outcome is known. An attack 
 counted apart. An outcome that is unknown is neither: the other end is what the rate would be if it were a success.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from harness.errors import JournalError
 from harness.plugins.attacks.verdicts import BEGUN, REACHED, UNKNOWN, UNSEEN, Verdict, is_reached_anyway, verdict_on
 from harness.runs import PASSED, UNSCORED, Run
-from harness.runs.intervals import Interval, clustered_bootstrap, clustered_rate, sign_test, wilson
+from harness.runs.intervals import Interval, by_cluster, clustered_bootstrap, rate_of_trials, sign_test
+from harness.runs.judged import judged_episodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,18 +94,7 @@ def judge_run(run: Run) -> tuple[list[Verdict], int]:
     Raises:
         TaskError: A recorded attack cannot be understood.
     """
-    found, without = list[Verdict](), 0
-    for episode in run.readable():
-        try:
-            one = verdict_on(episode)
-        except JournalError:  # damaged since it was looked at
-            continue
-        if one is None:
-            without += 1
-        else:
-            found.append(one)
-    order = {(one.task_id, one.trial): at for at, one in enumerate(run.results)}
-    return sorted(found, key=lambda one: order.get((one.task_id, one.trial), len(order))), without
+    return judged_episodes(run, verdict_on)
 
 
 def figures_of(found: Sequence[Verdict], without: int = 0) -> Figures:
@@ -151,10 +141,7 @@ def _rates(kind: str, place: str, found: Sequence[Verdict]) -> Rates:
 
 
 def _rate(found: Sequence[Verdict], holds: Callable[[Verdict], bool]) -> Interval:
-    """With repeated trials the interval is made over clusters, as trials of one task are alike."""
-    if len({one.task_id for one in found}) == len(found):
-        return wilson(sum(map(holds, found)), len(found))
-    return clustered_rate(_clusters((one.cluster, float(holds(one))) for one in found))
+    return rate_of_trials((one.task_id, one.cluster, holds(one)) for one in found)
 
 
 def paired(found: Sequence[Verdict], run: Run, *, name: str) -> Paired:
@@ -173,7 +160,7 @@ def paired(found: Sequence[Verdict], run: Run, *, name: str) -> Paired:
     ]
     lost, gained = sum(was > now for _, was, now in pairs), sum(now > was for _, was, now in pairs)
     anyway = _anyway([one for one, _, _ in pairs], run)
-    changes = _clusters((one.cluster, float(now) - float(was)) for one, was, now in pairs)
+    changes = by_cluster((one.cluster, float(now) - float(was)) for one, was, now in pairs)
     total = len(pairs) or 1
     return Paired(
         without=name,
@@ -201,10 +188,3 @@ def _anyway(found: Sequence[Verdict], run: Run) -> list[bool]:
         except JournalError:  # damaged since it was looked at
             continue
     return [one for one in reached if one is not None]
-
-
-def _clusters(values: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for cluster, value in values:
-        found.setdefault(cluster, []).append(value)
-    return found

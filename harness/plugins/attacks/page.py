@@ -1,20 +1,17 @@
 """The page of attacks: success beside harm, and each attack that was followed with the step that did it."""
 
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import JournalError
 from harness.plugins.attacks.report import figure_rows, pair_line
 from harness.plugins.attacks.verdicts import BEGUN, REACHED, RESISTED, UNKNOWN, UNSEEN
 from harness.runs import PASSED
-from harness.runs.task_page import StepView, story_of
+from harness.runs.one_file_page import InlinePictures, report_step, steps_seen
 
 if TYPE_CHECKING:
     from harness.plugins.attacks.command import Reading
     from harness.plugins.attacks.verdicts import Verdict
-    from harness.runs import Run
 
 TEMPLATES = Path(__file__).parent / "templates"
 _MOST_SHOTS = 100
@@ -22,21 +19,8 @@ _MOST_SHOTS = 100
 _COLUMNS = (UNSEEN, RESISTED, BEGUN, UNKNOWN, REACHED)
 
 
-class _Inline:
-    """Pictures as parts of the page."""
-
-    def __init__(self, run: "Run") -> None:
-        self._artifacts = run.artifacts
-
-    def shot(self, digest: str) -> str:
-        try:
-            return f"data:image/png;base64,{b64encode(self._artifacts.read(digest)).decode()}"
-        except JournalError:
-            return "data:,"
-
-
-def page_of(found: "Sequence[Reading]") -> dict[str, object]:
-    """The values of `attacks.html`."""
+def page_of(found: "Sequence[Reading]", page: Path) -> dict[str, object]:
+    """The values of `attacks.html`, which is written to `page`."""
     return {
         "readings": [
             {
@@ -45,8 +29,8 @@ def page_of(found: "Sequence[Reading]") -> dict[str, object]:
                 "pairs": "" if one.paired is None else pair_line(one.paired),
                 "crossed": crossed(one.verdicts),
                 "rates": (*one.figures.places, *one.figures.kinds),
-                "followed": list(_followed(one)),
-                "place": _Inline(one.run),
+                "followed": list(_followed(one, page)),
+                "place": InlinePictures(one.run.artifacts),
             }
             for one in found
         ],
@@ -65,21 +49,14 @@ def crossed(found: "Sequence[Verdict]") -> list[tuple[str | int, ...]]:
     ]
 
 
-def _followed(one: "Reading") -> Iterator[dict[str, object]]:
+def _followed(one: "Reading", page: Path) -> Iterator[dict[str, object]]:
     """Each attack that was followed or is unknown, those that succeeded first, with what was seen before that step."""
     left = _MOST_SHOTS
     for outcome in (REACHED, BEGUN, UNKNOWN):
         for verdict in one.verdicts:
             if verdict.outcome == outcome:
                 step = verdict.reached_at or verdict.begun_at
-                moments = _moments(one, verdict) if step and left > 0 else {}
+                moments = steps_seen(one.run, verdict.task_id, verdict.trial) if step and left > 0 else {}
                 left -= bool(moments)
-                yield {"verdict": verdict, "step": step, "moment": moments.get(step or 0)}
-
-
-def _moments(one: "Reading", verdict: "Verdict") -> dict[int, StepView]:
-    try:
-        story = story_of(one.run.episode(verdict.task_id, verdict.trial))
-    except JournalError:  # damaged since it was judged
-        return {}
-    return {moment.number: moment for moment in story.moments} if story else {}
+                link = report_step(one.run, verdict.task_id, verdict.trial, step, page=page) if step else ""
+                yield {"verdict": verdict, "step": step, "moment": moments.get(step or 0), "link": link}

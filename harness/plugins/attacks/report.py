@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from harness.api.text import markdown_cell
+from harness.api.text import markdown_cell, markdown_table
 from harness.plugins.attacks.verdicts import BEGUN, REACHED, UNKNOWN
 from harness.runs import one_line
-from harness.runs.format import percent
+from harness.runs.format import percent, percent_within
 
 if TYPE_CHECKING:
     from harness.plugins.attacks.command import Reading
@@ -42,8 +42,7 @@ def headline(figures: "Figures") -> str:
 
 
 def interval(found: "Interval") -> str:
-    """`40.0% (26.3% to 55.4%)`."""
-    return f"{percent(found.value)} ({percent(found.low)} to {percent(found.high)})"
+    return percent_within(found.value, found.low, found.high)
 
 
 def figure_rows(found: "Sequence[Figures]") -> list[tuple[str, ...]]:
@@ -125,19 +124,13 @@ def markdown(found: "Sequence[Reading]") -> str:
         for one in found
         if one.paired is not None
     ]
-    lines += ["", *_table(("", *(one.name for one in found)), figure_rows([one.figures for one in found]))]
+    lines += ["", *markdown_table(("", *(one.name for one in found)), figure_rows([one.figures for one in found]))]
     for one in found:
-        lines += ["", f"### {markdown_cell(one.name)}", "", *_table(RATE_HEADS, rate_rows(one.figures))]
+        lines += ["", f"### {markdown_cell(one.name)}", "", *markdown_table(RATE_HEADS, rate_rows(one.figures))]
         if rows := list(verdict_rows(one.verdicts)):
-            lines += ["", *_table(VERDICT_HEADS, rows[:100])]
+            lines += ["", *markdown_table(VERDICT_HEADS, rows[:100])]
             lines += ["", f"and {len(rows) - 100} more"] if len(rows) > 100 else []
     return "\n".join(lines) + "\n"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(markdown_cell, heads))} |"
-    yield f"|{' --- |' * len(heads)}"
-    yield from (f"| {' | '.join(map(markdown_cell, row))} |" for row in rows)
 
 
 def as_data(one: "Reading") -> dict[str, object]:

@@ -178,8 +178,8 @@ def _print(console: "Terminal", found: Sequence[_Found]) -> None:
         if counts is None:
             continue
         rules = [(rule.kind, rule.name, str(rule.episodes)) for rule in counts.rules]
-        _table(console, ("class", "rule", "episodes"), rules, right={2})
-        _table(console, ("task", "outcome", "class", "rule", "step", "why"), list(_rows(one.failures)), right={4})
+        console.table(("class", "rule", "episodes"), rules, right={2})
+        console.table(("task", "outcome", "class", "rule", "step", "why"), list(_rows(one.failures)), right={4})
 
 
 def _rows(failures: "Sequence[Result]") -> Iterator[tuple[str, ...]]:
@@ -205,18 +205,3 @@ def _print_moves(console: "Terminal", found: Sequence[_Found]) -> None:
             console.say(f"{len(move.tasks)} {move.before} → {move.after}: {', '.join(move.tasks[:20])}{more}")
         if not moved:
             console.say("none moved to another class")
-
-
-def _table(console: "Terminal", heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: set[int]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from harness.runs import one_line
-
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for number, head in enumerate(heads):
-        table.add_column(head, justify="right" if number in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(one_line(cell)) for cell in row))
-    console.print(table)

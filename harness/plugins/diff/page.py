@@ -1,30 +1,17 @@
 """The page of one task: its episodes side by side, with screenshots, in one file; of the viewer, too."""
 
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.api.command_line import FURTHER_PAGES
-from harness.errors import JournalError, StorageError
+from harness.api.command_line import write_further_page
+from harness.errors import JournalError
 from harness.plugins.diff.alignment import Move, Parting, moves_of, parting_of, rows_of
 from harness.runs import Episode
+from harness.runs.one_file_page import InlinePictures
 from harness.runs.task_page import StepView, TaskPageModel, story_of
 
 TEMPLATES = Path(__file__).parent / "templates"
-
-
-class _Inline:
-    """Pictures as parts of the page."""
-
-    def __init__(self, episode: Episode) -> None:
-        self._artifacts = episode.artifacts
-
-    def shot(self, digest: str) -> str:
-        try:
-            return f"data:image/png;base64,{b64encode(self._artifacts.read(digest)).decode()}"
-        except JournalError:
-            return "data:,"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +19,7 @@ class _Cell:
     """One step of one episode."""
 
     view: StepView
-    place: _Inline
+    place: InlinePictures
     label: str
 
 
@@ -55,7 +42,7 @@ def page_of(
         JournalError: A journal is damaged.
     """
     stories = [_story(episode) for _, episode in named]
-    places = [_Inline(episode) for _, episode in named]
+    places = [InlinePictures(episode.artifacts) for _, episode in named]
     return {
         "task": named[0][1].task_id,
         "intent": named[0][1].intent,
@@ -83,11 +70,7 @@ def write_diff(path: Path, named: Sequence[tuple[str, Episode]], notes: Sequence
         StorageError: The file cannot be written.
     """
     moves = [moves_of(episode) for _, episode in named]
-    text = FURTHER_PAGES.find("html")(TEMPLATES, "diff.html", **page_of(named, moves, parting_of(moves), notes))
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written ({error.strerror}); give a file in a folder of yours") from error
+    write_further_page(path, TEMPLATES, "diff.html", **page_of(named, moves, parting_of(moves), notes))
 
 
 def _story(episode: Episode) -> TaskPageModel:
@@ -100,7 +83,7 @@ def _story(episode: Episode) -> TaskPageModel:
 def _rows(
     names: Sequence[str],
     stories: Sequence[TaskPageModel],
-    places: Sequence[_Inline],
+    places: Sequence[InlinePictures],
     *,
     moves: Sequence[Sequence[Move]],
     parting: Parting | None,
@@ -116,7 +99,7 @@ def _rows(
         yield _Shown(cells=cells, is_same=begun is None or number < begun, is_parting=number == begun)
 
 
-def _column(name: str, episode: Episode, story: TaskPageModel, place: _Inline) -> dict[str, object]:
+def _column(name: str, episode: Episode, story: TaskPageModel, place: InlinePictures) -> dict[str, object]:
     closed = episode.record.closed
     return {
         "name": name,

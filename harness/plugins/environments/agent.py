@@ -8,6 +8,7 @@ from harness.api import (
     ActionSet,
     ActionSyntaxError,
     AskHost,
+    AskUser,
     CairnActionSet,
     ChatModel,
     Decision,
@@ -24,6 +25,7 @@ from harness.api import (
     read_arguments,
     resolve,
 )
+from harness.api.agent_kinds import AskingActionSet
 from harness.plugins.environments.rewards import Shaping, shaping_of
 from harness.plugins.environments.wire import Order, Page, Question
 
@@ -48,13 +50,13 @@ class ClientAgent:
         if "leave" in told:
             raise EpisodeLeft(told["leave"])
         order = Order(**told["order"])
-        action = resolve(self._read(order), view.nodes)
+        action = resolve(self._read(order, task), view.nodes)
         return Decision(action=action, reply=Reply(text=order.said), memory=order.memory)
 
-    def _read(self, order: Order) -> Action:
+    def _read(self, order: Order, task: Task) -> Action:
         """`InvalidAction` for what is none: the client is told with the next page, as a model is."""
         try:
-            return action_of(order, self._action_set)
+            return action_of(order, actions_for(task, self._action_set))
         except (ActionSyntaxError, ValueError) as error:
             return InvalidAction(why=str(error))
 
@@ -69,15 +71,26 @@ def action_of(order: Order, action_set: ActionSet) -> Action:
     return read_arguments(known[order.name], order.arguments)
 
 
+def actions_for(task: Task, action_set: ActionSet) -> ActionSet:
+    """The actions of a task, which may be to ask its user."""
+    return action_set if task.user is None else AskingActionSet(action_set)
+
+
+def goal_of(task: Task) -> str:
+    """What is to be done; in a task with a user, also that it may be asked."""
+    return task.intent if task.user is None else f"{task.intent}\n\n{AskUser.prompt}"
+
+
 def actions_of(action_set: ActionSet) -> tuple[type[Action], ...]:
     """The actions that can be called by name; () = those of this set are written as text only."""
-    return action_set.actions if isinstance(action_set, CairnActionSet) else ()
+    return action_set.actions if isinstance(action_set, CairnActionSet | AskingActionSet) else ()
 
 
 def named_of(action_set: ActionSet) -> dict[str, type[Action]]:
     """Those of `actions_of`, by name; and the end, which every action set has."""
     known: dict[str, type[Action]] = {Stop.kind: Stop}
-    return known | {action.kind: action for action in actions_of(action_set)}
+    known |= {action.kind: action for action in actions_of(action_set)}
+    return known | ({AskUser.kind: AskUser} if isinstance(action_set, AskingActionSet) else {})
 
 
 def question_of(task: Task, episode: Episode, view: LiveObservation, shaping: Shaping | None = None) -> Question:
@@ -90,6 +103,7 @@ def question_of(task: Task, episode: Episode, view: LiveObservation, shaping: Sh
         task_id=task.task_id,
         trial=episode.opened.trial if episode.opened else 0,
         attempt=episode.attempt,
+        goal=goal_of(task),
         steps=len(episode.steps),
         page=Page(
             text=seen.shown_text,

@@ -103,7 +103,7 @@ class EnvironmentServer:
     async def schema(self, request: Request) -> Response:
         """See `views.schema`."""
         shape = self._shape
-        found = schema(self._environments.run.action_set, typed=shape.typed, browsergym=shape.browsergym)
+        found = schema(self._environments.action_set, typed=shape.typed, browsergym=shape.browsergym)
         return JSONResponse(found)
 
     async def metadata(self, request: Request) -> Response:
@@ -127,7 +127,7 @@ class EnvironmentServer:
 
     async def openapi(self, request: Request) -> Response:
         """The routes that answer over HTTP."""
-        shapes = schema(self._environments.run.action_set, browsergym=self._shape.browsergym)
+        shapes = schema(self._environments.action_set, browsergym=self._shape.browsergym)
         answer = {"200": {"description": "OK"}, "422": {"description": "refused, with the reason"}}
         get = ("/health", "/schema", "/metadata", "/tasks", "/state")
         paths: dict[str, Any] = {path: {"get": {"responses": answer}} for path in get}
@@ -154,7 +154,7 @@ class EnvironmentServer:
             if unknown := sorted(data.keys() - {"action", "timeout_s", "request_id"}):
                 raise Problem(VALIDATION_ERROR, f"step: {unknown[0][:80]!r} is unknown")
             beside = {key: data[key] for key in ("timeout_s", "request_id") if key in data}
-            wanted = read_step({**data["action"], **beside}, self._environments.run.action_set)
+            wanted = read_step({**data["action"], **beside}, self._environments.action_set)
             await self._environments.reset(session, read_reset({}))
             return result(await self._environments.step(session, wanted), browsergym=self._shape.browsergym)
 

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 
 from harness import __version__
 from harness.api import Stop, description_of, parameters_of
-from harness.plugins.environments.agent import actions_of, named_of
+from harness.plugins.environments.agent import actions_for, actions_of, named_of
 from harness.plugins.environments.problem import CAPACITY_REACHED, SESSION_ERROR, VALIDATION_ERROR, Problem
 from harness.plugins.environments.requests import StepRequest, read_reset, read_step
 from harness.plugins.environments.rpc import Method, NotFound, answered, not_json
@@ -179,10 +179,11 @@ class Cube:
 
     async def tools(self, task: CubeTask, params: Mapping[str, Any]) -> Any:
         """The actions, with CUBE's own for the end."""
-        actions = actions_of(self._environments.run.action_set)
+        own = actions_for(self._environments.run.tasks[task.task_id], self._environments.run.action_set)
+        actions = actions_of(own)
         found = [_tool(one.kind, description_of(one), parameters_of(one)) for one in actions]
         if not found:
-            name = self._environments.run.action_set.name
+            name = self._environments.action_set.name
             text = {**TEXT, "description": f"One action of the action set {name}, as `click [12]`."}
             shape = {"type": "object", "properties": {"action_str": text}, "required": ["action_str"]}
             found = [_tool(TEXT_ACTION, "Perform an action.", shape)]
@@ -253,16 +254,16 @@ class Cube:
         order = self._order(name, arguments)
         action = {**order.arguments, "kind": order.name} if order.name else {"action_str": order.text}
         if order.name and order.name not in named_of(
-            self._environments.run.action_set
+            self._environments.action_set
         ):  # a step that is refused, as of a model that calls what there is not
             short = order.name.encode(errors="replace").decode()[:_MOST_NAMED]
             return StepRequest(order=Order(name=short, arguments={}))
-        return read_step({**action, "request_id": request_id}, self._environments.run.action_set)
+        return read_step({**action, "request_id": request_id}, self._environments.action_set)
 
     def _order(self, name: str, arguments: Mapping[str, Any]) -> Order:
         if name == FINAL_STEP:
             return Order(name=Stop.kind, arguments={"answer": ""})
-        if actions_of(self._environments.run.action_set):
+        if actions_of(self._environments.action_set):
             return Order(name=name, arguments=dict(arguments))
         if name != TEXT_ACTION or not isinstance(arguments.get("action_str"), str):
             raise _wrong(f"the tools are {TEXT_ACTION}, with action_str, and {FINAL_STEP}")
@@ -290,6 +291,7 @@ def observation(turn: Turn, call_id: str | None = None) -> dict[str, Any]:
     """
     pieces = [("goal", turn.goal)] if turn.steps == 0 else []
     pieces += [("error", turn.refused)] if turn.refused else []
+    pieces += [("notices", "\n".join(turn.page.notices))] if turn.page.notices else []
     pieces += [("url", turn.page.url), ("page", turn.page.text)]
     contents = [
         {"tool_call_id": call_id, "name": name, "data": data, "_type": "cube.core.TextContent"} for name, data in pieces

@@ -45,7 +45,7 @@ class NemoGym:
         action, call_id = _action(response)
         if (given := body.get("_ng_step_request_id")) is not None:
             action["request_id"] = given
-        wanted = read_step(action, self._environments.run.action_set)
+        wanted = read_step(action, self._environments.action_set)
         try:
             turn = await self._sessions.step(request.cookies.get(COOKIE), wanted)
         except Problem as problem:
@@ -68,7 +68,7 @@ class NemoGym:
 
 def _text(turn: Turn) -> str:
     goal = f"{turn.goal}\n\n" if turn.steps == 0 else ""
-    return goal + (f"{turn.refused}\n\n" if turn.refused else "") + turn.page.text
+    return goal + (f"{turn.told}\n\n" if turn.told else "") + turn.page.text
 
 
 def _action(response: object) -> tuple[dict[str, Any], str]:

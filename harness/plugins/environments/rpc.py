@@ -154,7 +154,7 @@ class Tools:
             raise Problem(VALIDATION_ERROR, "tools/call: arguments must be an object")
         beside = {key: params[key] for key in ("request_id",) if key in params}
         action = {**arguments, **beside, "kind": params.get("name")}
-        request = read_step(action, self._environments.run.action_set)
+        request = read_step(action, self._environments.action_set)
         if own is not None:
             return content(await self._environments.step(own, request))
         return content(await self._sessions.step(params.get("session_id"), request))
@@ -174,15 +174,15 @@ def tools(environments: Environments) -> list[dict[str, Any]]:
     """The actions as MCP's tools; [] = this action set is written as text only."""
     return [
         {"name": action.kind, "description": description_of(action), "inputSchema": parameters_of(action)}
-        for action in actions_of(environments.run.action_set)
+        for action in actions_of(environments.action_set)
     ]
 
 
 def content(turn: Turn) -> dict[str, Any]:
     """A turn as MCP's result of a tool."""
     seen: list[dict[str, Any]] = [{"type": "text", "text": turn.page.text}]
-    if turn.refused:
-        seen.insert(0, {"type": "text", "text": turn.refused})
+    if turn.told:
+        seen.insert(0, {"type": "text", "text": turn.told})
     if turn.image is not None:
         seen.append({"type": "image", "mimeType": "image/png", "data": base64.b64encode(turn.image).decode()})
     return {"content": seen, "isError": bool(turn.refused), "structuredContent": result(turn)}

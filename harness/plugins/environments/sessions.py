@@ -12,7 +12,8 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
-from harness.api import ConfigError, EpisodeNews, HarnessError, HostedRun
+from harness.api import ActionSet, ConfigError, EpisodeNews, HarnessError, HostedRun
+from harness.api.agent_kinds import AskingActionSet
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import Entry, Ledger
 from harness.plugins.environments.problem import (
@@ -88,6 +89,9 @@ class Environments:
         self, run: HostedRun, ledger: Ledger, *, slots: int, patience: Patience, shaping: Shaping | None = None
     ) -> None:
         self.run = run
+        has_user = any(task.user is not None for task in run.tasks.values())
+        self.action_set: ActionSet = AskingActionSet(run.action_set) if has_user else run.action_set
+        """What clients may do; a task without a user refuses to ask one, as a step."""
         self._shaping = shaping
         self.slots = Slots(slots)
         self._ledger = ledger
@@ -388,7 +392,7 @@ class Environments:
             await play.changed.wait()
 
     def _turn(self, play: Play, waiting: Waiting) -> Turn:
-        return turn_of(play.entry, self.run.tasks[play.entry.task_id].intent, waiting.question)
+        return turn_of(play.entry, waiting.question)
 
     # Slots and leases.
 

@@ -107,7 +107,7 @@ class SocketSession:
             case "reset":
                 return "observation", self._shown(await self._environments.reset(self._session, read_reset(data)))
             case "step":
-                request = read_step(data, self._environments.run.action_set)
+                request = read_step(data, self._environments.action_set)
                 return "observation", self._shown(await self._environments.step(self._session, request))
             case "state":
                 return "state", self._environments.state(self._session)

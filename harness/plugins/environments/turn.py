@@ -1,10 +1,11 @@
 """What a client gets for a reset or a step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.api import ConfigError, InvalidAction
+from harness.plugins.environments.agent import goal_of
 from harness.plugins.environments.ledger import Entry
 from harness.plugins.environments.problem import Problem
 from harness.plugins.environments.rewards import Shaping
@@ -30,12 +31,17 @@ class Turn:
     reward: float | None
     done: bool = False
 
+    @property
+    def told(self) -> str:
+        """What the page does not show: why the newest action was not performed, a dialog, the answer of a user."""
+        return "\n".join(filter(None, (self.refused, *self.page.notices)))
 
-def turn_of(entry: Entry, goal: str, question: Question) -> Turn:
+
+def turn_of(entry: Entry, question: Question) -> Turn:
     """What an agent asks, for its client."""
     return Turn(
         entry=entry,
-        goal=goal,
+        goal=question.goal,
         steps=question.steps,
         page=question.page,
         image=question.image,
@@ -125,7 +131,7 @@ class Recorded:
             picture = episode.artifacts.read(page.screenshot)
         return Turn(
             entry=self.entry,
-            goal=episode.intent,
+            goal=self._goal(episode),
             steps=steps,
             page=Page(
                 text=page.shown_text if page else "",
@@ -140,6 +146,11 @@ class Recorded:
             reward=self._reward(episode, step) if reward is None and step else reward,
             done=reward is not None,
         )
+
+    @staticmethod
+    def _goal(episode: Episode) -> str:
+        opened = episode.record.opened
+        return episode.intent if opened is None else goal_of(replace(opened.task, intent=episode.intent))
 
     def _reward(self, episode: Episode, step: Step) -> float | None:
         """What its client was given for a step that was not the last one."""

@@ -25,6 +25,8 @@ class Question:
     task_id: str
     trial: int
     attempt: int
+    goal: str
+    """See `goal_of`; of this attempt, where the benchmark makes it."""
     steps: int
     """Those before it in this attempt."""
     page: Page

@@ -4,29 +4,25 @@ Written page by page, so that memory holds one task at a time; in the browser a 
 """
 
 import re
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from harness.api.files import translate_os_errors
-from harness.api.journals import ArtifactStore, name_of
-from harness.errors import JournalError
+from harness.api.journals import name_of
 from harness.plugins.html_report.chart import charts
 from harness.plugins.html_report.pages import Pages, RunView
 from harness.plugins.html_report.report import selected_text, task_view
 from harness.runs.baselines import baselines_of
 from harness.runs.fork_tree import fork_tree
+from harness.runs.one_file_page import InlinePictures
 from harness.runs.results import page_of
 from harness.runs.run import Run
 from harness.runs.task_page import TaskPageBuilder
 
 
-class InlineUrls:
+class InlineUrls(InlinePictures):
     """Addresses inside one file."""
-
-    def __init__(self, artifacts: ArtifactStore) -> None:
-        self._artifacts = artifacts
 
     def home(self) -> str:
         return "#"
@@ -48,13 +44,6 @@ class InlineUrls:
 
     def page(self, number: int) -> str:
         return "#"
-
-    def shot(self, digest: str) -> str:
-        """The picture itself."""
-        try:
-            return f"data:image/png;base64,{b64encode(self._artifacts.read(digest)).decode()}"
-        except JournalError:
-            return "data:,"
 
     def selected(self, digest: str) -> str:
         return selected_text(self._artifacts, digest)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
-from harness.errors import ConfigError, StorageError
+from harness.api.command_line import open_runs, write_further_page
+from harness.errors import ConfigError
 
 if TYPE_CHECKING:
     from harness.api.terminal import Terminal
@@ -52,21 +53,14 @@ class Reading:
 
 def run(options: argparse.Namespace) -> int:
     from harness.plugins.policies.figures import figures_of, judge_run
-    from harness.runs import Run, escaped, one_line
-    from harness.runs.opened_run import run_or_bundle
+    from harness.runs import escaped
 
     if options.fail_under is not None and not 0 <= options.fail_under <= 1:
         raise ConfigError(f"--fail-under {options.fail_under:g} is no share; give a number from 0 to 1")
-    found, scoring = list[Reading](), options.scoring
+    found = list[Reading]()
     with ExitStack() as closing:
-        for path in options.runs:
-            opened = closing.enter_context(run_or_bundle(path))
-            one = Run(opened.folder, scoring=scoring)
-            scoring = one.scoring
-            for notice in (*opened.notices, *map(str, one.damaged)):
-                sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
+        for name, one in open_runs(options.runs, closing, scoring=options.scoring):
             judged, without = judge_run(one, _given(options.tasks, one) if options.tasks else None)
-            name = one.name if path.is_dir() else path.name
             found.append(Reading(name, one, judged, figures_of(judged, without), not one.damaged))
         if not any(reading.judged for reading in found):
             raise ConfigError(
@@ -74,7 +68,9 @@ def run(options: argparse.Namespace) -> int:
                 " that have `policies`"
             )
         if options.html:
-            _write_page(options.html, found)
+            from harness.plugins.policies.report import TEMPLATES, page_of
+
+            write_further_page(options.html, TEMPLATES, "policies.html", **page_of(found, options.html))
     if options.json:
         from harness.api import dumps
         from harness.plugins.policies.report import as_data
@@ -127,48 +123,25 @@ def _given(path: Path, run: "Run") -> "Mapping[str, tuple[Policy, ...]]":
     return found
 
 
-def _write_page(path: Path, found: Sequence[Reading]) -> None:
-    from harness.api.command_line import FURTHER_PAGES
-    from harness.plugins.policies.report import TEMPLATES, page_of
-
-    text = FURTHER_PAGES.find("html")(TEMPLATES, "policies.html", **page_of(found))
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written ({error.strerror}); give a file in a folder of yours") from error
-
-
 def _print(console: "Terminal", found: Sequence[Reading]) -> None:
-    from harness.plugins.policies.report import figure_rows, headline, risk_rows, verdict_rows
+    from harness.plugins.policies.report import (
+        RISK_HEADS,
+        VERDICT_HEADS,
+        figure_rows,
+        headline,
+        risk_rows,
+        verdict_rows,
+    )
 
     for one in found:
         console.say(f"{one.name}: {headline(one.figures)}")
-    _table(console, ("", *(one.name for one in found)), figure_rows([one.figures for one in found]))
+    console.table(("", *(one.name for one in found)), figure_rows([one.figures for one in found]))
     for one in found:
         if len(found) > 1:
             console.say(one.name)
-        _table(
-            console,
-            ("category", "policies", "violated", "unknown", "dormant", "risk", "active risk"),
-            risk_rows(one.figures),
-        )
+        console.table(RISK_HEADS, risk_rows(one.figures))
         rows = list(verdict_rows(one.judged))
         if rows:
-            _table(console, ("task", "step", "verdict", "policy", "set by", "why", "what was done"), rows[:_SHOWN])
+            console.table(VERDICT_HEADS, rows[:_SHOWN])
         if len(rows) > _SHOWN:
             console.say(f"and {len(rows) - _SHOWN} more; --json has all")
-
-
-def _table(console: "Terminal", heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from harness.runs import one_line
-
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for head in heads:
-        table.add_column(Text(one_line(head)), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(one_line(cell)) for cell in row))
-    console.print(table)

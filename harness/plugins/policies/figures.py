@@ -5,16 +5,24 @@ and complied: doing nothing breaks nothing, and earns nothing. A verdict that is
 lower bound where there are such; `cup_at_most` is the other end. Only episodes of tasks with policies count.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.api.records import Status
-from harness.errors import JournalError
 from harness.plugins.policies.policy import Policy, policies_of
 from harness.plugins.policies.trace import trace_of
 from harness.plugins.policies.verdicts import KEPT, UNKNOWN, VIOLATED, Verdict, verdicts_on
 from harness.runs import PASSED, Episode, Run
-from harness.runs.intervals import Interval, clustered_bootstrap, clustered_rate, pass_hat_k, wilson
+from harness.runs.intervals import (
+    Interval,
+    by_cluster,
+    clustered_bootstrap,
+    clustered_rate,
+    pass_hat_k,
+    rate_of_trials,
+    wilson,
+)
+from harness.runs.judged import judged_episodes
 
 _Test = Callable[["Judged"], bool]
 _Value = Callable[["Judged"], float]
@@ -124,18 +132,7 @@ def judge_run(run: Run, given: Mapping[str, tuple[Policy, ...]] | None = None) -
     Raises:
         TaskError: A recorded policy cannot be understood.
     """
-    found, without = list[Judged](), 0
-    for episode in run.readable():
-        try:
-            one = judge_episode(episode, given)
-        except JournalError:  # damaged since it was looked at
-            continue
-        if one is None:
-            without += 1
-        else:
-            found.append(one)
-    order = {(one.task_id, one.trial): at for at, one in enumerate(run.results)}
-    return sorted(found, key=lambda one: order.get((one.task_id, one.trial), len(order))), without
+    return judged_episodes(run, lambda episode: judge_episode(episode, given))
 
 
 def judge_episode(episode: Episode, given: Mapping[str, tuple[Policy, ...]] | None = None) -> Judged | None:
@@ -197,14 +194,11 @@ def _share(judged: Sequence[Judged], holds: _Test) -> float:
 
 
 def _rate(judged: Sequence[Judged], holds: _Test) -> Interval:
-    """With repeated trials the interval is made over clusters, as trials of one task are alike."""
-    if len({one.task_id for one in judged}) == len(judged):
-        return wilson(sum(map(holds, judged)), len(judged))
-    return clustered_rate(_clusters((one.cluster, float(holds(one))) for one in judged))
+    return rate_of_trials((one.task_id, one.cluster, holds(one)) for one in judged)
 
 
 def _mean(judged: Sequence[Judged], value: _Value) -> Interval:
-    return clustered_bootstrap(_clusters((one.cluster, value(one)) for one in judged), bounds=(0.0, 1.0))
+    return clustered_bootstrap(by_cluster((one.cluster, value(one)) for one in judged), bounds=(0.0, 1.0))
 
 
 def _risk(judged: Sequence[Judged], category: str | None) -> Risk:
@@ -222,8 +216,8 @@ def _risk(judged: Sequence[Judged], category: str | None) -> Risk:
         violated=sum(verdict.status == VIOLATED for _, verdict in known),
         unknown=len(found) - len(known),
         dormant=len(known) - len(active),
-        ratio=clustered_rate(_clusters((cluster, float(one.status == VIOLATED)) for cluster, one in known)),
-        active_ratio=clustered_rate(_clusters((cluster, float(one.status == VIOLATED)) for cluster, one in active)),
+        ratio=clustered_rate(by_cluster((cluster, float(one.status == VIOLATED)) for cluster, one in known)),
+        active_ratio=clustered_rate(by_cluster((cluster, float(one.status == VIOLATED)) for cluster, one in active)),
     )
 
 
@@ -238,10 +232,3 @@ def _all_pass(judged: Sequence[Judged]) -> AllPass | None:
         return None
     passed = sum(pass_hat_k(k, found, k) == 1 for found in whole)
     return AllPass(k=k, tasks=len(whole), rate=wilson(passed, len(whole)))
-
-
-def _clusters(values: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for cluster, value in values:
-        found.setdefault(cluster, []).append(value)
-    return found

@@ -1,27 +1,26 @@
 """The figures of policies as rows, Markdown, JSON and a page."""
 
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.api.text import markdown_cell
-from harness.errors import JournalError
+from harness.api.text import markdown_cell, markdown_table
 from harness.plugins.policies.verdicts import KEPT, UNKNOWN, VIOLATED
 from harness.runs import PASSED, one_line
-from harness.runs.format import percent
-from harness.runs.task_page import StepView, story_of
+from harness.runs.format import percent, percent_within
+from harness.runs.one_file_page import InlinePictures, report_step, steps_seen
 
 if TYPE_CHECKING:
     from harness.plugins.policies.command import Reading
     from harness.plugins.policies.figures import Figures, Judged
     from harness.plugins.policies.verdicts import Verdict
-    from harness.runs import Run
     from harness.runs.intervals import Interval
 
 TEMPLATES = Path(__file__).parent / "templates"
 _MOST_SHOTS = 100
 """Episodes whose screenshots are in a page."""
+RISK_HEADS = ("category", "policies", "violated", "unknown", "dormant", "risk", "active risk")
+VERDICT_HEADS = ("task", "step", "verdict", "policy", "set by", "why", "what was done")
 LABELS = {
     "completion": "completed",
     "cup": "completed under policy (CuP)",
@@ -60,8 +59,7 @@ def figure_rows(found: "Sequence[Figures]") -> list[tuple[str, ...]]:
 
 
 def interval(found: "Interval") -> str:
-    """`40.0% (26.3% to 55.4%)`."""
-    return f"{percent(found.value)} ({percent(found.low)} to {percent(found.high)})"
+    return percent_within(found.value, found.low, found.high)
 
 
 def _all_pass(figures: "Figures") -> str:
@@ -103,21 +101,13 @@ def markdown(found: "Sequence[Reading]") -> str:
     """Tables for a page beside the code; text of pages is shown, never followed."""
     lines = ["## Policies", ""]
     lines += [f"- {markdown_cell(one.name)}: {markdown_cell(headline(one.figures))}" for one in found]
-    lines += ["", *_table(("", *(one.name for one in found)), figure_rows([one.figures for one in found]))]
+    lines += ["", *markdown_table(("", *(one.name for one in found)), figure_rows([one.figures for one in found]))]
     for one in found:
-        heads = ("category", "policies", "violated", "unknown", "dormant", "risk", "active risk")
-        lines += ["", f"### {markdown_cell(one.name)}", "", *_table(heads, risk_rows(one.figures))]
-        heads = ("task", "step", "verdict", "policy", "set by", "why", "what was done")
+        lines += ["", f"### {markdown_cell(one.name)}", "", *markdown_table(RISK_HEADS, risk_rows(one.figures))]
         if rows := list(verdict_rows(one.judged)):
-            lines += ["", *_table(heads, rows[:100])]
+            lines += ["", *markdown_table(VERDICT_HEADS, rows[:100])]
             lines += ["", f"and {len(rows) - 100} more"] if len(rows) > 100 else []
     return "\n".join(lines) + "\n"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(markdown_cell, heads))} |"
-    yield f"|{' --- |' * len(heads)}"
-    yield from (f"| {' | '.join(map(markdown_cell, row))} |" for row in rows)
 
 
 def as_data(one: "Reading") -> dict[str, object]:
@@ -158,21 +148,8 @@ def _verdict(verdict: "Verdict") -> dict[str, object]:
     }
 
 
-class _Inline:
-    """Pictures as parts of the page."""
-
-    def __init__(self, run: "Run") -> None:
-        self._artifacts = run.artifacts
-
-    def shot(self, digest: str) -> str:
-        try:
-            return f"data:image/png;base64,{b64encode(self._artifacts.read(digest)).decode()}"
-        except JournalError:
-            return "data:,"
-
-
-def page_of(found: "Sequence[Reading]") -> dict[str, object]:
-    """The values of `policies.html`."""
+def page_of(found: "Sequence[Reading]", page: Path) -> dict[str, object]:
+    """The values of `policies.html`, which is written to `page`."""
     return {
         "readings": [
             {
@@ -181,8 +158,8 @@ def page_of(found: "Sequence[Reading]") -> dict[str, object]:
                 "headline": headline(one.figures),
                 "rates": [(label, getattr(one.figures, key)) for key, label in LABELS.items()],
                 "crossed": crossed(one.judged),
-                "broken": list(_shown(one)),
-                "place": _Inline(one.run),
+                "broken": list(_shown(one, page)),
+                "place": InlinePictures(one.run.artifacts),
             }
             for one in found
         ],
@@ -202,21 +179,15 @@ def crossed(judged: "Sequence[Judged]") -> list[tuple[str, int, int, int]]:
     ]
 
 
-def _shown(one: "Reading") -> Iterator[dict[str, object]]:
+def _shown(one: "Reading", page: Path) -> Iterator[dict[str, object]]:
     """Each verdict that is not kept, violations first, with the step and what was seen there."""
     left = _MOST_SHOTS
     for judged in one.judged:
         found = [verdict for verdict in judged.verdicts if verdict.status != KEPT]
         is_shown = left > 0 and any(verdict.step for verdict in found)
-        moments = _moments(one, judged) if is_shown else {}
+        moments = steps_seen(one.run, judged.task_id, judged.trial) if is_shown else {}
         left -= bool(moments)
         for verdict in found:
-            yield {"of": judged, "verdict": verdict, "moment": moments.get(verdict.step or 0)}
-
-
-def _moments(one: "Reading", judged: "Judged") -> dict[int, StepView]:
-    try:
-        story = story_of(one.run.episode(judged.task_id, judged.trial))
-    except JournalError:  # damaged since it was judged
-        return {}
-    return {moment.number: moment for moment in story.moments} if story else {}
+            step = verdict.step or 0
+            link = report_step(one.run, judged.task_id, judged.trial, step, page=page) if step else ""
+            yield {"of": judged, "verdict": verdict, "moment": moments.get(step), "link": link}

@@ -65,6 +65,9 @@ FUNCTIONS: Mapping[str, PageFunction] = {
     "shopping_get_sku_latest_review_author": PageFunction(
         ("text",), _shopping_latest_review(lambda review: str(part_of(review, "nickname")))
     ),
+    "shopping_get_sku_latest_review_content": PageFunction(  # of SafeArena's tasks
+        ("text",), _shopping_latest_review(lambda review: str(part_of(review, "detail")))
+    ),
     "reddit_get_post_url": PageFunction(("url",), _reddit_post_url),
     "gitlab_get_project_memeber_role": PageFunction(("page", "text"), _gitlab_member_role),
 }

@@ -70,7 +70,20 @@ class CairnTools:
             return f"the environment cannot go on: {failed}"
         self.reward = turn["reward"] if turn["done"] else None
         seen = turn["observation"]
-        return f"{seen['error']}\n\n{seen['text']}".strip() if not turn["done"] else "The task has ended."
+        told = "\n".join(filter(None, (seen["error"], *seen["notices"])))
+        return f"{told}\n\n{seen['text']}".strip() if not turn["done"] else "The task has ended."
+
+
+class CairnToolsWithUser(CairnTools):
+    """The same for tasks that have a user."""
+
+    def ask_user(self, question: str) -> str:
+        """Ask the user, who can consent to something, refuse it, or tell you what the task leaves out.
+
+        Args:
+            question: The whole question; the user sees nothing else of what you do.
+        """
+        return self._done({"kind": "ask_user", "question": question})
 
 
 def reward(environments: list[CairnTools], **_: Any) -> list[float | None]:

@@ -1,0 +1,37 @@
+"""The runs and bundles that a command was given, opened side by side."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.runs import Run
+
+
+def open_runs(paths: Sequence[Path], closing: ExitStack, *, scoring: str | None) -> "list[tuple[str, Run]]":
+    """Names and runs, all in one scoring; damage and what a bundle says of itself is told on standard error.
+
+    Args:
+        paths: Run folders or bundles.
+        closing: Closes the bundles.
+        scoring: That of all; None = that of the first.
+
+    Raises:
+        ConfigError: One is neither.
+        BundleDamaged: A bundle is not as it was written.
+    """
+    from harness.escape import one_line
+    from harness.runs import Run
+    from harness.runs.opened_run import run_or_bundle
+
+    found = list[tuple[str, Run]]()
+    for path in paths:
+        opened = closing.enter_context(run_or_bundle(path))
+        one = Run(opened.folder, scoring=scoring)
+        scoring = one.scoring
+        for notice in (*opened.notices, *map(str, one.damaged)):
+            sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
+        found.append((one.name if path.is_dir() else path.name, one))
+    return found
