@@ -54,12 +54,13 @@ class Lifecycle(Services):
                     )
                 self._first_start(group, members)
                 return 1
-            states = [one.unit.state() for one in members]
-            phases = {state.phase for state in states}
+            phases = {one.unit.state().phase for one in members}
             if phases == {UP} and not any(map(self.unhealthy, members)):
                 return 0
-            was_stopped = phases == {STOPPED} and all(state.since for state in states)  # else nothing is known of it
-            if was_stopped and all(one.unit.data.is_dir() for one in members if _has_folder(one)):
+            ours = [one for one in members if _has_folder(one)]
+            # Without a time of its stop, nothing is known of what is in its folder.
+            is_kept = all(one.unit.state().since and one.unit.data.is_dir() for one in ours)
+            if phases == {STOPPED} and is_kept:
                 self._start_all(members)
             else:
                 self._put_back(group, SEED)
@@ -212,9 +213,11 @@ class Lifecycle(Services):
                 raise NotVerified(f"{one.name}: the image {image[:12]} of the snapshot {to} was removed; take it again")
             one.unit.enter(RESETTING, snapshot=to, image=image)
         self.stop_all(members)
+        asked: set[str] = set()
         for one in members:
-            if one.service.control is not None:
-                reset_remote(one, one.service.control, self.say)
+            if (control := one.service.control) is not None and control.whole not in asked:
+                reset_remote(one, control, self.say)
+                asked |= {control.whole} - {""}
             if _has_folder(one):
                 self._swap(one, to)
         for one in members:

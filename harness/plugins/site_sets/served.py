@@ -24,7 +24,9 @@ def write_served(of: Lifecycle, python: str) -> Path:
     tree |= {"embedded": False}
     together = shared_groups(of)
     if together:
-        tree["reset"] = {"command": _command(of, python, ""), "scope": "all", "when": "dirty"}
+        # Only these: tasks may be on sites with a hook of their own meanwhile.
+        tree["reset"] = {"command": _command(of, python, *(group[0] for group in together)), "scope": "all"}
+        tree["reset"]["when"] = "dirty"
     elif of.set.base:
         tree["reset"] = {"when": "dirty"}
     for site, urls in addresses(of).items():
@@ -33,7 +35,7 @@ def write_served(of: Lifecycle, python: str) -> Path:
         settings = {key: value for key, value in service.sites[site].items() if key not in ("url", "path")}
         tree[site] = {**settings, "url": urls[0], "instances": urls[1:], "version": version(of, group)}
         if not settings.get("read_only") and group not in together and can_be_reset(of, group):
-            tree[site]["reset_command"] = _command(of, python, "'{url}'")
+            tree[site]["reset_command"] = f"{_command(of, python)} --url '{{url}}'"
     write_json(path, tree)
     return path
 
@@ -58,7 +60,7 @@ def shared_groups(of: Lifecycle) -> list[tuple[str, ...]]:
     for group in of.set.groups():
         services = [of.set.services[name] for name in group]
         changing = [name for one in services for name, settings in one.sites.items() if not settings.get("read_only")]
-        whole = any(one.control is not None and one.control.kind == "gasse" for one in services)
+        whole = any(one.control is not None and one.control.whole for one in services)
         if len(changing) > 1 or whole:
             found.append(group)
     return found
@@ -98,7 +100,6 @@ def _address(of: Lifecycle, one: Instance, settings: Any) -> str:
     return (one.said(str(given)) if given else of.url(one) + path).rstrip("/")
 
 
-def _command(of: Lifecycle, python: str, url: str) -> str:
-    words = [python, "-m", "harness.main", "sites", "reset", str(of.state.path.absolute())]
-    named = shlex.join(words).replace("${", "\\${")  # settings put variables in for it
-    return named + (f" --url {url}" if url else "")
+def _command(of: Lifecycle, python: str, *services: str) -> str:
+    words = [python, "-m", "harness.main", "sites", "reset", str(of.state.path.absolute()), *services]
+    return shlex.join(words).replace("${", "\\${")  # settings put variables in for it

@@ -55,6 +55,11 @@ class Control:
     state_urls: tuple[str, ...] = ()
     """Addresses whose answers together tell the state: their digest is compared after each reset."""
 
+    @property
+    def whole(self) -> str:
+        """What names all that one reset of it resets; "" = the one service."""
+        return self.url if self.kind == "gasse" else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
@@ -137,10 +142,15 @@ class SiteSet:
         order = start_order(self)
         found: list[list[str]] = []
         for name in order:
-            joined = [group for group in found if set(group) & set(self.services[name].after)]
+            joined = [group for group in found if any(self._are_reset_together(name, other) for other in group)]
             found = [group for group in found if group not in joined]
             found.append(sorted((*(one for group in joined for one in group), name), key=order.index))
         return tuple(tuple(group) for group in found)
+
+    def _are_reset_together(self, name: str, earlier: str) -> bool:
+        mine, other = self.services[name].control, self.services[earlier].control
+        is_one_plane = mine is not None and other is not None and mine.whole == other.whole != ""
+        return is_one_plane or earlier in self.services[name].after
 
     def group_of(self, site: str) -> tuple[str, ...]:
         """The group that serves a site, or has a service of this name.

@@ -93,6 +93,22 @@ def test_the_hook_that_a_run_calls_resets_the_site(small: SmallSite) -> None:
     assert look(url)["orders"] == []
 
 
+def test_the_hook_of_sites_that_are_reset_together_leaves_others_alone(small: SmallSite) -> None:
+    """A task may be on a site that has a hook of its own, while no task uses any of these."""
+    small.write({"app": shop(sites=["shop", "forum"]), "wiki": shop(sites=["wiki"])})
+    small.done("up")
+    served = json.loads((small.state / "sites.json").read_text())
+    assert served["reset"]["scope"] == "all"
+    assert "reset_command" not in served["shop"] and "reset_command" in served["wiki"]
+    (app,), (wiki,) = small.urls("shop"), small.urls("wiki")
+    for url in (app, wiki):
+        order(url, "mug")
+    pid = look(wiki)["pid"]
+    assert os.system(served["reset"]["command"] + " > /dev/null") == 0
+    assert look(app)["orders"] == []
+    assert (look(wiki)["orders"], look(wiki)["pid"]) == (["mug"], pid)
+
+
 def test_a_snapshot_is_a_state_to_go_back_to(small: SmallSite) -> None:
     small.write()
     small.done("up")

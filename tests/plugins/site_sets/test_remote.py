@@ -185,6 +185,12 @@ def test_a_control_plane_that_resets_all_sites_is_served_as_such(small: SmallSit
     served = json.loads((small.state / "sites.json").read_text())
     assert served["reset"]["scope"] == "all" and "{url}" not in served["reset"]["command"]
     assert "reset_command" not in served["shop"] and "reset_command" not in served["forum"]
+    assert plane.resets == [], "nothing is reset before somebody asks for it"
+    plane.orders = 3
+    small.done("reset")
+    assert plane.resets == ["GET /reset"], "once for all of its sites"
+    small.done("reset", "forum")
+    assert plane.resets == ["GET /reset"] * 2 and set(small.states().values()) == {"healthy"}
 
 
 def test_a_failed_reset_of_one_site_is_said_and_not_taken_for_a_busy_one(small: SmallSite, plane: Plane) -> None:
