@@ -138,7 +138,11 @@ async def test_filters_and_search_narrow_the_list(page: Page) -> None:
     await keep_picture(page, "report-filtered")
 
 
-async def test_of_a_long_list_the_first_rows_are_shown_and_all_are_searched(browser: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize("most_listed", [(1000, 200), (100, 40)], ids=["laid out", "waiting"])
+async def test_of_a_long_list_the_first_rows_are_shown_and_all_are_searched(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_listed: tuple[int, int]
+) -> None:
+    monkeypatch.setattr("harness.plugins.html_report.pages._MOST_LISTED", most_listed)
     page = await browser.new_page(viewport={"width": 1280, "height": 900})
     await page.goto(write_report(Run(fill(tmp_path / "run", [Shape()] * 203, screenshots=False))).index.as_uri())
     shown, more = page.locator(".list tbody tr:visible"), page.get_by_role("button", name="Show all 203")
@@ -155,6 +159,23 @@ async def test_of_a_long_list_the_first_rows_are_shown_and_all_are_searched(brow
     await more.click()
     await expect(shown).to_have_count(203)
     await expect(more).to_be_hidden()
+    await page.get_by_role("searchbox").fill("no such task")
+    assert await page.locator(".list tbody tr").count() == most_listed[1] + (3 if most_listed[1] == 200 else 0), (
+        "rows that wait are in no table unless they are shown"
+    )
+    await page.close()
+
+
+async def test_without_its_script_a_very_long_list_says_what_is_missing(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.plugins.html_report.pages._MOST_LISTED", (100, 40))
+    context = await browser.new_context(java_script_enabled=False)
+    page = await context.new_page()
+    await page.goto(write_report(Run(fill(tmp_path / "run", [Shape()] * 103, screenshots=False))).index.as_uri())
+    await expect(page.locator(".list tbody tr:visible")).to_have_count(40)
+    await expect(page.get_by_text("63 more are shown by this page's script")).to_be_visible()
+    await context.close()
 
 
 async def test_the_list_is_sorted_by_numbers(page: Page) -> None:

@@ -42,6 +42,8 @@ from harness.runs.task_page import TEXT_LIMIT, TaskPageModel
 TEMPLATES = Path(__file__).parent / "templates"
 _MOST_COLUMNS = 7
 """Of figures below the headline."""
+_MOST_LISTED = (1_000, 200)
+"""Rows of a list that are all laid out, and how many are at first where there are more."""
 
 
 class UrlScheme(Protocol):
@@ -156,7 +158,7 @@ class Pages:
         self._environment.globals.update(rate_of=rate_of, no_baseline=NO_BASELINE, is_baseline=is_baseline)
         self._environment.globals.update(ending_step=ending_step, verdict_step=verdict_step, refusals=refusals)
         self._environment.globals.update(cause_step=cause_step)
-        self._environment.globals.update(unconfined=UNCONFINED)
+        self._environment.globals.update(unconfined=UNCONFINED, most_listed=_MOST_LISTED)
 
     def prepare(self) -> None:
         """Compile all templates now instead of when they are first asked for."""

@@ -3,30 +3,34 @@
 import asyncio
 import json
 import re
+from base64 import b64decode
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
-from harness.actions import PointClick, Press, Stop
+from harness.actions import Keyboard, PointClick, Press, Stop
 from harness.actions.computer_calls import Screen
 from harness.api.pictures import blank_picture
 from harness.api.request_guard import place_of as path_of
+from harness.config import PROJECT
 from harness.errors import ConfigError, ShutdownRequested
 from harness.loopback_server import serving
 from harness.plugins.human.agent import HumanAgent, HumanSession
 from harness.plugins.human.app import HumanPage
-from harness.plugins.human.desk import Desk
+from harness.plugins.human.desk import Desk, Glance
 from harness.plugins.human.inputs import action_of
 from harness.plugins.human.served import desk_of
 from harness.plugins.human.stopwatch import Stopwatch
-from harness.records import Episode, LiveObservation, Node, ScriptedUser, Task
+from harness.records import Done, Episode, LiveObservation, Node, ScriptedUser, Task
 from harness.testing import a_task, observation
 from tests.looking import fits, keep_picture, serious_violations
+from tests.plugins.human.person import Person, plans
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -67,23 +71,39 @@ def seen(**more: Any) -> LiveObservation:
     return replace(observation(HOSTILE), image=blank_picture((1280, 720)), nodes=nodes, **more)
 
 
-def session(desk: Desk) -> tuple[HumanSession, asyncio.Event]:
+@dataclass
+class Watched:
+    """A browser that can be looked at."""
+
+    look: Glance | None = None
+    at_password: bool = False
+
+    async def glance(self) -> bytes | None:
+        return None if self.look is None else await self.look()
+
+    async def is_at_password(self) -> bool:
+        return self.at_password
+
+
+def session(desk: Desk, watched: Watched | None = None) -> tuple[HumanSession, asyncio.Event]:
     stopping = asyncio.Event()
 
     async def stop() -> None:
         await stopping.wait()
 
-    return HumanSession(HumanAgent(desk=desk, stopping=stop)), stopping
+    return HumanSession(HumanAgent(desk=desk, stopping=stop), watched), stopping
 
 
-def asked(desk: Desk, task: Task | None = None) -> "asyncio.Task[Any]":
-    one, _ = session(desk)
+def asked(desk: Desk, task: Task | None = None, watched: Watched | None = None) -> "asyncio.Task[Any]":
+    one, _ = session(desk, watched)
     return asyncio.create_task(one.decide(task or a_task(), Episode(), seen()))
 
 
-async def begun(table: Table, task: Task | None = None) -> tuple["asyncio.Task[Any]", dict[str, Any]]:
+async def begun(
+    table: Table, task: Task | None = None, watched: Watched | None = None
+) -> tuple["asyncio.Task[Any]", dict[str, Any]]:
     """A decision that is waited for, and what the page shows of it."""
-    deciding = asked(table.desk, task)
+    deciding = asked(table.desk, task, watched)
     await until(lambda: table.desk.chosen(""))
     place = table.desk.chosen("")
     assert (await table.post("let", place=place, goes=True)).status_code == 200
@@ -109,6 +129,14 @@ async def test_giving_up_ends_the_task_and_is_known(table: Table) -> None:
     await table.post("act", turn=state["turn"], action=None, gave_up=True)
     decision = await deciding
     assert decision.action == Stop(answer="") and decision.memory == {"gave_up": True}
+
+
+@pytest.mark.parametrize("action", [{"type": "type", "text": "hunter2"}, {"type": "keypress", "keys": ["h"]}])
+async def test_that_a_password_was_typed_is_known(table: Table, action: dict[str, Any]) -> None:
+    for at_password in (True, False):
+        deciding, state = await begun(table, watched=Watched(at_password=at_password))
+        await table.post("act", turn=state["turn"], action=action)
+        assert (await deciding).memory == ({"password": True} if at_password else None)
 
 
 async def test_nothing_is_seen_before_the_task_is_begun_or_while_it_is_paused(table: Table) -> None:
@@ -177,6 +205,41 @@ async def test_news_are_told_when_there_are_some(table: Table) -> None:
     deciding = asked(table.desk)
     assert (await waiting)["version"] > version
     deciding.cancel()
+
+
+async def test_what_the_browser_shows_is_pushed_but_not_before_the_task_is_begun_or_in_a_pause(table: Table) -> None:
+    images, asked_for = [b"one", b"one", None, b"two"], list[bool]()
+
+    async def glance() -> bytes | None:
+        asked_for.append(True)
+        return images.pop(0) if len(images) > 1 else images[0]
+
+    place = table.desk.ask(a_task(), Episode(), seen(), glance).place
+    pushed, paused = list[bytes](), 0
+    async with asyncio.timeout(60):
+        async for image in table.desk.pictures(place):
+            if image is not None:
+                pushed.append(image)
+            if pushed == [b"one", b"two"]:
+                break
+            paused += not asked_for
+            if paused == 2:
+                table.desk.let(place, True)
+    assert pushed == [b"one", b"two"] and paused >= 2
+    images[:] = [b"three"]
+    table.desk.let(place, False)
+    table.desk.close("0 another")
+    stream = table.client.stream("GET", f"{table.base}/live", params={"place": place}, timeout=60)
+    async with stream as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = answer.aiter_lines()
+        assert await anext(lines) == ":", "a pause shows nothing"
+        table.desk.let(place, True)
+        while not (line := await anext(lines)).startswith("data: "):
+            assert line in ("", ":")
+        assert b64decode(line.removeprefix("data: ")) == b"three"
+        table.desk.close(place)
+        assert {line async for line in lines} <= {"", ":"}, "it ends with the episode"
 
 
 @pytest.mark.parametrize(
@@ -279,4 +342,127 @@ async def test_a_task_stays_in_sight_while_others_wait(table: Table, browser: Br
     await expect(page.locator("#label")).to_have_text("Task b")
     second.cancel()
     third.cancel()
+    await page.close()
+
+
+@pytest.mark.browser
+async def test_a_step_begins_when_its_picture_is_there(table: Table, browser: Browser) -> None:
+    deciding = asked(table.desk)
+    await until(lambda: table.desk.chosen(""))
+    page = await (await browser.new_context(viewport={"width": 1500, "height": 900})).new_page()
+    held, asks = list[Route](), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        held.append(route)
+        asks.set()
+
+    await page.route("**/shot/*", hold)
+    await page.goto(f"{table.base.rpartition('/')[0]}/?token={TOKEN}")
+    await page.get_by_role("button", name="Begin").click()
+    await asks.wait()
+    assert await page.locator("body").get_attribute("data-phase") == "paused" and not deciding.done()
+    await held[0].continue_()
+    await expect(page.locator("body")).to_have_attribute("data-phase", "turn")
+    box = await page.locator("#shot").bounding_box()
+    assert box is not None and box["height"] == pytest.approx(box["width"] * 720 / 1280, abs=2)
+    await page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    action = (await deciding).action
+    assert isinstance(action, PointClick) and (action.x, action.y) == pytest.approx((0.5, 0.5), abs=0.01)
+    await page.close()
+
+
+@pytest.mark.browser
+async def test_a_picture_follows_what_the_browser_does(table: Table, browser: Browser) -> None:
+    shown = blank_picture((1280, 720))
+
+    async def glance() -> bytes:
+        return shown
+
+    deciding = asked(table.desk, watched=Watched(glance))
+    await until(lambda: table.desk.chosen(""))
+    page = await (await browser.new_context()).new_page()
+    await page.goto(f"{table.base.rpartition('/')[0]}/?token={TOKEN}")
+    await page.get_by_role("button", name="Begin").click()
+    await page.get_by_role("button", name="Wait").click()
+    await deciding
+    await expect(page.locator("body")).to_have_attribute("data-phase", "busy")
+    shown = blank_picture((640, 360))
+    await page.wait_for_function("document.getElementById('shot').naturalWidth === 640")
+    assert await page.locator("#screen").get_attribute("class") == "live"
+    again = asked(table.desk, watched=Watched(glance))
+    await expect(page.locator("body")).to_have_attribute("data-phase", "turn")
+    await page.wait_for_function("document.getElementById('shot').naturalWidth === 1280")
+    shown = blank_picture((320, 180))
+    await page.wait_for_function("document.getElementById('shot').naturalWidth === 320")
+    again.cancel()
+    await page.close()
+
+
+@pytest.mark.browser
+async def test_a_run_that_does_not_answer_is_said_and_asked_again(table: Table, browser: Browser) -> None:
+    deciding = asked(table.desk)
+    await until(lambda: table.desk.chosen(""))
+    page = await (await browser.new_context()).new_page()
+    await page.clock.install()
+    await page.goto(f"{table.base.rpartition('/')[0]}/?token={TOKEN}")
+    await page.get_by_role("button", name="Begin").click()
+    await page.locator("#answer").fill("half of an answer")
+    held = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        held.set()  # and it is never answered
+
+    await page.route("**/state?*", hold)
+    table.desk.let(table.desk.chosen(""), True)
+    await held.wait()
+    await page.clock.fast_forward(46_000)
+    await expect(page.get_by_role("alert")).to_contain_text("The run cannot be reached")
+    await page.unroute("**/state?*", hold)
+    await page.clock.fast_forward(2_000)
+    await expect(page.locator("body")).to_have_attribute("data-phase", "turn")
+    await expect(page.get_by_role("alert")).to_be_hidden()
+    assert await page.locator("#answer").input_value() == "half of an answer"
+    deciding.cancel()
+    await page.close()
+
+
+@pytest.mark.browser
+async def test_the_page_says_how_long_nothing_has_come(table: Table, browser: Browser) -> None:
+    page = await (await browser.new_context()).new_page()
+    await page.clock.install()
+    await page.goto(f"{table.base.rpartition('/')[0]}/?token={TOKEN}")
+    await expect(page.locator("#gate-text")).to_contain_text("No task waits for you")
+    await page.clock.fast_forward(31_000)
+    await expect(page.locator("#said")).to_contain_text("Nothing has come for 30 s")
+    await page.close()
+
+
+@pytest.mark.browser
+async def test_a_person_plays_a_plan_however_late_its_pictures_come(table: Table, browser: Browser) -> None:
+    field = Node(role="searchbox", name="Search products", box=(800, 10, 200, 40), nth=0, line=0)
+    view = replace(observation("the shop"), image=blank_picture((1280, 720)), nodes={"7": field})
+    one, _ = session(table.desk)
+    decided = list[Any]()
+
+    async def plays() -> None:
+        step: Any = SimpleNamespace(decided=SimpleNamespace(elapsed_ms=10.0), acted=SimpleNamespace(outcome=Done()))
+        for number in range(3):
+            decided.append(await one.decide(replace(a_task(), task_id="0"), Episode(steps=(step,) * number), view))
+        table.desk.close(one.place)
+
+    playing = asyncio.create_task(plays())
+    page = await browser.new_page(viewport={"width": 1700, "height": 1100})
+
+    async def late(route: Route) -> None:
+        await asyncio.sleep(0.3)  # a slow network; nobody waits by this
+        await route.continue_()
+
+    await page.route("**/shot/*", late)
+    address = f"{table.base.rpartition('/')[0]}/?token={TOKEN}"
+    person = Person(plans(PROJECT / "tasks" / "demo.plans.json", [0]))
+    await person.play(page, address, lambda one: one.stops == 1)
+    await playing
+    clicked, typed, stopped = (one.action for one in decided)
+    assert isinstance(clicked, PointClick) and decided[0].memory["element"]["name"] == "Search products"
+    assert typed == Keyboard(text="Storm Lantern\n") and stopped == Stop(answer="$44.50") and person.acts == 3
     await page.close()

@@ -1,5 +1,6 @@
 "use strict";
 // Filters and order of a list, of tasks or of runs. A long one shows its first rows: laying out a table of 10,000 takes a second or two.
+// Of a very long one the others wait in a template, and are in the table only while they are shown.
 (() => {
   const one = (query, from = document) => from.querySelector(query);
   const all = (query, from = document) => [...from.querySelectorAll(query)];
@@ -12,10 +13,15 @@
   };
   let whole = false;
   let order = null;
+  let rows = [];
+  const waiting = new WeakSet();
+  const settle = () => {
+    if (!rows.some((row) => waiting.has(row))) return;
+    one(".list tbody").replaceChildren(...rows.filter((row) => !waiting.has(row) || !row.hidden));
+  };
   const filter = () => {
     const form = one("form.filters");
     if (!form) return;
-    const rows = all(".list tbody tr");
     const paged = form.dataset.paged !== undefined; // the server has filtered already
     const words = paged ? [] : form.q.value.toLowerCase().split(/\s+/).filter(Boolean);
     const chosen = paged ? [] : all("select", form).filter((field) => field.value);
@@ -27,6 +33,7 @@
       const hidden = !fits || fitting > limit;
       if (row.hidden !== hidden) row.hidden = hidden;
     }
+    settle();
     const every = `${rows.length} ${form.dataset.what}`;
     if (!paged) one(".shown").textContent = fitting === rows.length ? every : `${fitting} of ${every}`;
     all(".more").forEach((part) => {
@@ -37,21 +44,32 @@
   const arrange = () => {
     const head = order && all(".list th")[order.column];
     if (!head) return;
-    const body = one(".list tbody");
     const value = (row) => row.children[order.column].dataset.value ?? row.children[order.column].textContent.trim();
     const { compare } = new Intl.Collator(undefined, { numeric: true });
-    const rows = all("tr", body).map((row) => [value(row), row]).sort((a, b) => compare(a[0], b[0])).map(([, row]) => row);
+    rows = rows.map((row) => [value(row), row]).sort((a, b) => compare(a[0], b[0])).map(([, row]) => row);
     if (order.down) rows.reverse();
     all("th[aria-sort]", head.parentElement).forEach((other) => other.removeAttribute("aria-sort"));
     head.setAttribute("aria-sort", order.down ? "descending" : "ascending");
-    body.append(...rows);
+    one(".list tbody").append(...rows.filter((row) => !waiting.has(row)));
   };
   const sort = (head) => {
     order = { column: [...head.parentElement.children].indexOf(head), down: head.getAttribute("aria-sort") === "ascending" };
     arrange();
     filter();
   };
+  // What is searched is put together while nobody waits for it.
+  const gather = (at) => {
+    const until = performance.now() + 8;
+    while (at < rows.length && performance.now() < until) textOf(rows[at++]);
+    if (at < rows.length) setTimeout(gather, 0, at);
+  };
   const prepare = () => {
+    rows = all(".list tbody tr");
+    for (const part of all("template.waiting")) {
+      const found = all("tr", part.content);
+      found.forEach((row) => waiting.add(row));
+      rows.push(...found);
+    }
     const form = one("form.filters");
     if (form && form.dataset.paged === undefined) {
       all(".list th").forEach((head) => {
@@ -94,4 +112,5 @@
 
   document.addEventListener("grown", prepare);
   prepare();
+  gather(0);
 })();

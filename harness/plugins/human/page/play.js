@@ -8,6 +8,8 @@
   let shown = ""; // the episode that is shown
   let focused = null; // what had the focus before its form was disabled
   let clock = { base: 0, since: 0, runs: false };
+  const ANSWERS_WITHIN = 45000; // ms; the run answers within 20 s, news or not
+  const LONG = 15000; // ms, after which the page says how long nothing has come
 
   const show = (id, is) => { at(id).hidden = !is; };
   const say = (text) => { at("said").textContent = text; };
@@ -39,6 +41,7 @@
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ key, ...body }),
+        signal: AbortSignal.timeout(ANSWERS_WITHIN),
       });
       const said = await answer.json();
       trouble(said.why || "");
@@ -168,11 +171,53 @@
 
   // --- what is shown ---
 
+  // A step begins when its picture is there: what is clicked has to be what is seen.
+  async function picture(next) {
+    const picture = { turn: next.turn, src: "data:,", alt: "The page cannot be seen" };
+    if (next.seen) {
+      say("The page is being fetched …");
+      const answer = await fetch(`shot/${next.turn}`, { signal: AbortSignal.timeout(ANSWERS_WITHIN) });
+      if (!answer.ok) return null; // paused or decided meanwhile
+      const src = URL.createObjectURL(await answer.blob());
+      const probe = new Image();
+      probe.src = src;
+      const isSeen = await probe.decode().then(() => true, () => false);
+      if (isSeen) Object.assign(picture, { src, alt: "The page as it is now" });
+    }
+    return picture;
+  }
+  function hang({ src, alt }) {
+    const before = shot.src;
+    shot.src = src;
+    shot.alt = alt;
+    if (before.startsWith("blob:")) URL.revokeObjectURL(before);
+  }
+
+  // Between two steps, and while the page changes by itself, the run pushes what the browser shows.
+  let stream = null;
+  function watched() {
+    const place = (state.phase === "turn" || state.phase === "busy") && !document.hidden ? state.place : "";
+    if (stream && (stream.place !== place || stream.readyState === EventSource.CLOSED)) {
+      stream.close();
+      stream = null;
+    }
+    if (!place || stream) return;
+    stream = new EventSource(`live?place=${encodeURIComponent(place)}`);
+    stream.place = place;
+    stream.onerror = ({ target }) => target.close(); // the next step opens it again
+    stream.onmessage = ({ data, target }) => {
+      if (target !== stream || state.phase === "paused") return;
+      hang({ src: `data:image/jpeg;base64,${data}`, alt: "The page as it is now" });
+      screen.classList.add("live");
+    };
+  }
+  document.addEventListener("visibilitychange", watched);
+
   function turn() {
     const { turn: id } = state;
     if (document.body.dataset.turn !== id) {
-      shot.src = state.seen ? `shot/${id}` : "data:,";
-      shot.alt = state.seen ? "The page as it is now" : "The page cannot be seen";
+      hang(state.picture);
+      screen.style.aspectRatio = `${state.width} / ${state.height}`;
       show("ring", false);
       const pictures = Array.from({ length: state.pictures }, (_, number) => {
         const picture = document.createElement("img");
@@ -238,33 +283,56 @@
     }
     document.body.dataset.phase = phase;
     document.body.dataset.turn = phase === "turn" ? state.turn : phase === "busy" ? document.body.dataset.turn : "";
+    screen.classList.remove("live");
+    watched();
   }
 
+  let since = performance.now(); // of the phase that is shown
   setInterval(() => {
+    const waits = performance.now() - since;
+    const long = `Nothing has come for ${Math.floor(waits / LONG) * (LONG / 1000)} s. The terminal of the run says if it waits for something.`;
+    if ((state.phase === "busy" || state.phase === "none") && waits > LONG && at("said").textContent !== long) say(long);
     if (state.phase === "none") return;
     const s = Math.floor(clock.base + (clock.runs ? (performance.now() - clock.since) / 1000 : 0));
     at("clock").textContent = clock.base || clock.runs ? `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}` : "";
   }, 250);
 
   let look = new AbortController();
+  const UNREACHABLE = "The run cannot be reached: it has ended, or was stopped, or its worker was lost. Open the newest address that it has printed.";
+  async function news() {
+    look = new AbortController();
+    const slow = setTimeout(() => look.abort(new Error("slow")), ANSWERS_WITHIN);
+    try {
+      const answer = await fetch(`state?seen=${state.version}&place=${encodeURIComponent(chosen)}`, { signal: look.signal });
+      if (!answer.ok) throw new Error("refused");
+      return await answer.json();
+    } finally {
+      clearTimeout(slow);
+    }
+  }
   async function watch() {
     for (;;) {
-      look = new AbortController();
       try {
-        const answer = await fetch(`state?seen=${state.version}&place=${encodeURIComponent(chosen)}`, { signal: look.signal });
-        if (!answer.ok) throw new Error("refused");
-        const next = await answer.json();
-        if (next.version !== state.version || next.place !== state.place) {
-          if (clock.runs && next.phase !== "turn") clock.base += (performance.now() - clock.since) / 1000;
-          state = next;
-          chosen = state.place; // it stays in sight while the browser is busy with it and others wait
-          draw();
+        const next = await news();
+        if (at("trouble").textContent === UNREACHABLE) trouble("");
+        if (next.version === state.version && next.place === state.place) continue;
+        if (next.phase === "turn") {
+          next.picture = next.turn === state.turn ? state.picture : await picture(next);
+          if (!next.picture) {
+            await new Promise((resolve) => setTimeout(resolve, 100));
+            continue;
+          }
         }
-      } catch (error) {
-        if (error.name === "AbortError") continue;
-        state = { version: -1, phase: "none", episodes: [] };
+        if (clock.runs && next.phase !== "turn") clock.base += (performance.now() - clock.since) / 1000;
+        if (next.phase !== state.phase || next.turn !== state.turn) since = performance.now();
+        state = next;
+        chosen = state.place; // it stays in sight while the browser is busy with it and others wait
         draw();
-        trouble("The run cannot be reached: it has ended, or was stopped, or its worker was lost. Open the newest address that it has printed.");
+      } catch (error) {
+        if (error.name === "AbortError") continue; // another episode was chosen
+        state = { version: -1, phase: "none", episodes: [], place: state.place }; // what was typed stays
+        draw();
+        trouble(UNREACHABLE);
         await new Promise((resolve) => setTimeout(resolve, 1000));
       }
     }
