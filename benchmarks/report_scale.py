@@ -20,6 +20,7 @@ from playwright.sync_api import sync_playwright
 
 from benchmarks.results import Rows, parser, row, tell, timed
 from benchmarks.spending import Spent, spent
+from harness.browser.driver import executable
 from harness.plugins.html_report.chart import charts
 from harness.plugins.html_report.pages import Pages, RunView, style
 from harness.plugins.html_report.report import STYLE, DiskUrls
@@ -104,7 +105,7 @@ def painted(results: Path, folders: dict[int, Path], many: int) -> Rows:
     with (
         sync_playwright() as playwright,
         viewing(results, is_warm=True) as base,
-        playwright.chromium.launch() as browser,
+        playwright.chromium.launch(executable_path=executable.find()) as browser,
     ):
         for _ in range(PAIRS):
             for size, page_of_report in pages.items():

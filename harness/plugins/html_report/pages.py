@@ -42,7 +42,7 @@ from harness.runs.task_page import TEXT_LIMIT, TaskPageModel
 TEMPLATES = Path(__file__).parent / "templates"
 _MOST_COLUMNS = 7
 """Of figures below the headline."""
-_MOST_LISTED = (1_000, 200)
+_MOST_LISTED = (1_000, 100)
 """Rows of a list that are all laid out, and how many are at first where there are more."""
 
 

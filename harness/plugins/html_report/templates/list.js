@@ -5,7 +5,8 @@
   const one = (query, from = document) => from.querySelector(query);
   const all = (query, from = document) => [...from.querySelectorAll(query)];
   const narrow = matchMedia("(max-width: 48rem)");
-  const most = () => (narrow.matches ? 30 : 200);
+  let isVeryLong = false;
+  const most = () => (narrow.matches ? 30 : isVeryLong ? 100 : 200); // what is painted within 100 ms of a filter
   const texts = new WeakMap();
   const textOf = (row) => {
     if (!texts.has(row)) texts.set(row, row.textContent.toLowerCase());
@@ -16,7 +17,7 @@
   let rows = [];
   const waiting = new WeakSet();
   const settle = () => {
-    if (!rows.some((row) => waiting.has(row))) return;
+    if (!isVeryLong) return;
     one(".list tbody").replaceChildren(...rows.filter((row) => !waiting.has(row) || !row.hidden));
   };
   const filter = () => {
@@ -66,6 +67,7 @@
   const prepare = () => {
     rows = all(".list tbody tr");
     for (const part of all("template.waiting")) {
+      isVeryLong = true;
       const found = all("tr", part.content);
       found.forEach((row) => waiting.add(row));
       rows.push(...found);
