@@ -66,6 +66,10 @@ BENCHMARKS = {
         quick=({**TWO_LANES, **MODEL_ONLY}, {**TWO_LANES, "beside": "twice"}),
     ),
     "lane_memory": Plan(full=({},), quick=({"lanes": 2, "latency_ms": 100},)),
+    "idle_pages": Plan(
+        full=({}, {"stopped": True}),
+        quick=({"lanes": 2, "seconds": 1.0, "observations": 70},),
+    ),
     "worker_memory": Plan(full=({},), quick=({"steps": 20, "rows": 200},)),
     "start_up": Plan(full=({},), quick=({"tasks": 5, "runs": 2},)),
     "resume_scan": Plan(full=({},), quick=({"tasks": 200, "runs": 2},)),

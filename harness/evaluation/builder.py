@@ -29,7 +29,7 @@ from harness.browser.acting.uploads import available_files
 from harness.config import Config, member_task
 from harness.errors import ConfigError, TaskError, UsageError
 from harness.evaluation.action_classes import action_set_of, prompt_lines
-from harness.evaluation.agent_registry import agent_kind, check_agent
+from harness.evaluation.agent_registry import agent_kind, check_agent, session_kind
 from harness.evaluation.endpoint_settings import provider_name
 from harness.evaluation.plugin_factory import PLUGIN_ERRORS, as_plugin, error_line, make_plugin, plugin_factory
 from harness.evaluation.run_context import not_hosted
@@ -74,6 +74,12 @@ def check_plugins(config: Config) -> None:
         plugin_factory("agent", config.agent, Agent, given=("model",), offered=("action_set", "ask_host"))
     else:
         check_agent(config.agent, agent_context(config))
+    kind = session_kind(config.agent)
+    if config.browser.stops_time and kind is not None and kind.drives_browser(config.agent):
+        raise ConfigError(
+            "browser.time=stopped needs an agent whose actions Cairn performs, so that it knows when the model thinks; "
+            "leave out agent.browser=cdp, or browser.time=stopped"
+        )
     if config.judge._target_ is not None:
         plugin_factory("judge", config.judge, Judge)
     benchmark = build_benchmark(config.task)

@@ -44,6 +44,14 @@ class BrowserSettings:
     """A folder whose files an agent may upload by name, and whose names it is told; null = no uploads."""
     max_memory_mb: float | None = setting(1024.0, measured=False, bounds=ValueRange(128, 1 << 20))
     """A page that holds more memory (resident) is ended, which its own task sees as a crash; null = no bound."""
+    rendering: str = setting("always", choices=("always", "on_demand"), added=True)
+    """`on_demand`: pages are not rendered while the model thinks, so that animations cost nothing; where the browser is
+    another than the headless shell, or the agent drives it (`agent.browser=cdp`), it is `always`.
+    """
+    time: str = setting("running", choices=("running", "stopped"), added=True)
+    """`stopped`: clocks, timers and animations of pages stand still while the model thinks, so that a slow model and a
+    fast one see the same; not with `agent.browser=cdp`.
+    """
     allowed: str = setting("auto", choices=("auto", "sites", "any"))
     """`sites`: pages reach the configured sites only; `any`: no limit; `auto`: `sites` for the embedded ones."""
 
@@ -51,6 +59,10 @@ class BrowserSettings:
     def site_limit_s(self) -> float:
         """How long a site that is gone is waited for, in seconds."""
         return self.navigation_timeout_s if self.site_wait_s is None else self.site_wait_s
+
+    @property
+    def stops_time(self) -> bool:
+        return self.time == "stopped"
 
     @property
     def viewport(self) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """Classes that settings name: what is refused in one sentence, what they are given, and what a run is measured by."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,13 @@ def test_the_tasks_of_a_benchmark_are_checked_and_selected_like_those_of_a_file(
 def test_tasks_of_a_benchmark_that_cannot_be_used_are_one_sentence(overrides: list[str], sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         load_tasks(configured([LISTED, *overrides]))
+
+
+def test_the_time_of_pages_is_not_stopped_for_an_agent_that_drives_the_browser_itself() -> None:
+    process = ["agent=process", f"agent.command=[{sys.executable}]", "browser.time=stopped"]
+    check_plugins(configured(process))
+    with pytest.raises(ConfigError, match="leave out agent.browser=cdp, or browser.time=stopped"):
+        check_plugins(configured([*process, "agent.browser=cdp"]))
 
 
 def test_tasks_that_are_not_json_are_one_sentence() -> None:

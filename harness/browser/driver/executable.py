@@ -68,6 +68,11 @@ def find(wanted: str | None = None, *, headless: bool = True) -> str:
     return str(found)
 
 
+def is_shell(path: str) -> bool:
+    """Whether this is a headless shell, as its name and those of its folders tell."""
+    return any("headless" in part and "shell" in part for part in Path(path).resolve().parts[-2:])
+
+
 def refuse_stranger(path: str) -> None:
     """See why a browser did not start: a program that is none never will.
 

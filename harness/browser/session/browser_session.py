@@ -18,6 +18,7 @@ from harness.browser import text_limits
 from harness.browser.acting.action_executor import ActionExecutor
 from harness.browser.acting.clipboard import BrowserClipboard, Clipboard
 from harness.browser.driver.devtools_pipe import DevToolsPipe
+from harness.browser.driver.frame_queue import FrameQueue
 from harness.browser.driver.playwright_errors import Deadline, closed, misfit, moved
 from harness.browser.marks.marks import find_marks
 from harness.browser.network.addresses import Addresses
@@ -31,6 +32,7 @@ from harness.browser.rendering.observer import Observer, RenderedPage
 from harness.browser.rendering.similarity import fingerprint, renamed, with_ids
 from harness.browser.settling.settler import INIT_SCRIPT, Settled, Settler
 from harness.browser.tabs import page_timers
+from harness.browser.tabs.page_clock import PageClock
 from harness.browser.tabs.screenshot import MISSING, take_screenshot
 from harness.browser.tabs.storage import Storage
 from harness.browser.tabs.tab import Tab
@@ -68,6 +70,8 @@ class SiteBinding:
     """What pages its browser may open beside the sites."""
     devtools: DevToolsPipe | None = None
     """Where a process drives the browser beside us."""
+    frames: FrameQueue | None = None
+    """Of a browser that renders on demand; None = it renders by itself."""
 
 
 class BrowserSession:
@@ -98,6 +102,8 @@ class BrowserSession:
         self.actor = ActionExecutor(self.tabs, lane.addresses, guard=lane.guard, pages=pages, clipboard=self.clipboard)
         self.settler = Settler(self.tabs, self.traffic, settings)
         self.action_timeout_s = settings.action_timeout_s
+        self._frames = None if lane.frames is None else lane.frames.of(context)
+        self._clock = PageClock(context, self.tabs) if settings.stops_time else None
         self._pages = pages
         self._settings = settings
         self._observer = Observer(
@@ -137,8 +143,12 @@ class BrowserSession:
         async with AsyncExitStack() as undo:
             undo.push_async_callback(_close, context)
             context.set_default_timeout(settings.action_timeout_s * 1000)
-            await context.add_init_script(INIT_SCRIPT)
             window = cls(context, lane, pages=pages, state=state, watch=watch)
+            undo.callback(window.render_nothing)
+            if window._clock is not None:
+                await window._clock.begin()
+            await context.add_init_script(INIT_SCRIPT)
+            await window.wake()
             try:
                 await window.tabs.open()
             except Error as exc:
@@ -149,6 +159,28 @@ class BrowserSession:
             watch.ended, watch.memory = await lane.vital(), lane.memory
             undo.pop_all()
         return window
+
+    async def wake(self) -> None:
+        """Somebody is about to act on the pages, or to look at them."""
+        if self._frames is not None:
+            await self._frames.wake()
+        if self._clock is not None:
+            await self._clock.go()
+
+    async def rest(self) -> None:
+        """Nobody is interested in the pages until `wake`: see `browser.rendering` and `browser.time`."""
+        self.render_nothing()
+        if self._clock is not None:
+            await self._clock.stop()
+
+    def render_nothing(self) -> None:
+        if self._frames is not None:
+            self._frames.rest()
+
+    @property
+    def stood_s(self) -> float:
+        """For how long the time of the pages has stood still."""
+        return 0.0 if self._clock is None else self._clock.stood_s
 
     async def perform(self, action: Action) -> Outcome:
         """Do it; what cannot be done is an outcome, and a notice for the agent."""
@@ -258,6 +290,7 @@ class BrowserSession:
             with suppress(TimeoutError, Error):
                 async with asyncio.timeout(_UNDONE_WITHIN_S):
                     await together(*(tab.empty() for tab in self.tabs.all))
+        self.render_nothing()
         await self.context.close()
         self.clipboard.close()  # after the context, whose pages may still take keys
 

@@ -25,6 +25,8 @@ from harness.browser.driver.cdp_receive import patch_json
 from harness.browser.driver.child_environment import browser_environment, driver_environment
 from harness.browser.driver.chromium_flags import switches
 from harness.browser.driver.devtools_pipe import DevToolsPipe
+from harness.browser.driver.frame_queue import SWITCHES as ON_DEMAND
+from harness.browser.driver.frame_queue import FrameQueue
 from harness.browser.driver.memory_watch import MemoryWatch
 from harness.browser.driver.pipe_receiver import shared_pipe
 from harness.browser.driver.playwright_errors import first_line
@@ -157,6 +159,7 @@ class ChromiumPool:
                 clipboard=life.clipboard,
                 visits=life.visits,
                 devtools=life.devtools,
+                frames=life.frames,
             )
             async with self._episode(life, BrowserEnvironment(life.browser, place, self._deps)) as environment:
                 yield environment
@@ -233,7 +236,7 @@ class ChromiumPool:
 
     async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> "_Life":
         async with AsyncExitStack() as starting:
-            devtools = None
+            devtools, on_demand = None, self._renders_on_demand(path)
             if self._shared:
                 path, devtools = await starting.enter_async_context(shared_pipe(path))
             launching = playwright.chromium.launch(
@@ -242,7 +245,7 @@ class ChromiumPool:
                 env={**browser_environment(os.environ)},
                 headless=self._settings.headless,
                 slow_mo=self._settings.slow_mo_ms,
-                args=switches(resolver_rules=self._visits.resolver_rules),
+                args=switches(resolver_rules=self._visits.resolver_rules, further=ON_DEMAND if on_demand else ()),
                 chromium_sandbox=sandbox,
                 # Playwright would close the browser at Ctrl-C, while the steps under way are to finish.
                 handle_sigint=False,
@@ -254,7 +257,12 @@ class ChromiumPool:
                     browser = await launching
             except TimeoutError as exc:
                 raise Error(f"it did not open within {_STARTS_WITHIN_S:g} s") from exc
-        return _Life(browser, playwright, devtools)
+        return _Life(browser, playwright, devtools, FrameQueue() if on_demand else None)
+
+    def _renders_on_demand(self, path: str) -> bool:
+        """A process that drives the browser asks for no frames, and other Chromiums have none to give."""
+        wanted = self._settings.rendering == "on_demand" and not self._shared
+        return wanted and self._settings.headless and executable.is_shell(path)
 
     async def _leave(self, environment: BrowserEnvironment, life: "_Life") -> None:
         try:
@@ -295,11 +303,18 @@ class ChromiumPool:
 class _Life:
     """One started browser, with the driver it is spoken to through."""
 
-    def __init__(self, browser: Browser, playwright: Playwright, devtools: DevToolsPipe | None) -> None:
-        """`devtools`: where a process may drive the browser beside us; None = nowhere."""
+    def __init__(
+        self, browser: Browser, playwright: Playwright, devtools: DevToolsPipe | None, frames: FrameQueue | None
+    ) -> None:
+        """
+        Args:
+            devtools: Where a process may drive the browser beside us; None = nowhere.
+            frames: Where its pages get their frames; None = from itself.
+        """
         self.browser = browser
         self.playwright = playwright
         self.devtools = devtools
+        self.frames = frames
         self.clipboard = BrowserClipboard(browser)
         self.vital = ProcessWatch(browser)
         self._memory: MemoryWatch | None = None

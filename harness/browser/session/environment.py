@@ -127,7 +127,13 @@ class BrowserEnvironment:
         if episode.arrival is not None:
             compares = is_driven or plan.sends_again
             waiting = partial(self._watched, "waiting for recorded requests", limit_s=math.inf)  # it knows how long
-            self._effects = RestoredEffects(episode, compares=compares, was_reset=self._facts.was_reset, guard=waiting)
+            self._effects = RestoredEffects(
+                episode,
+                compares=compares,
+                was_reset=self._facts.was_reset,
+                guard=waiting,
+                stands_still=self._settings.stops_time,
+            )
             self._age = self._effects.age
         self._is_restoring = True
         try:
@@ -135,6 +141,7 @@ class BrowserEnvironment:
             async with self._patient():
                 restored = await self._restored(task, episode, plan, is_driven=is_driven)
             self._deps.reached.update(site.url for site in self._sites)
+            await self._window.rest()
             return restored
         finally:
             self._is_restoring = False
@@ -185,13 +192,14 @@ class BrowserEnvironment:
         looking = self._watched("looking at the pending action")
         restored = await doubts.settle(restored, effects, window=self._window, guard=looking)
         if plan.strategy == "checkpoint":
-            self._age = await page_age.reopened(episode, self._window.tabs)
+            self._age = await page_age.reopened(episode, self._window.tabs, stands_still=self._settings.stops_time)
         self._repeats = episode if plan.not_reset and in_doubt.is_repeated(episode, restored) else None
         return restored
 
     async def share(self, performing: Callable[[], Awaitable[None]]) -> SharedWindow:
         """See `ShareableEnvironment`."""
         self._performing = performing
+        await self._wake()
         async with self._watched("sharing the browser"):
             return await SharedWindow.of(
                 self._window, self._followed, uploads=self._settings.uploads, check=self._watch.check
@@ -243,6 +251,7 @@ class BrowserEnvironment:
     async def act(self, action: Action) -> StepResult:
         self._go_on()
         self._has_begun = False
+        await self._wake()
         try:
             async with self._patient():
                 landed = await self._step(action, self._planted.step + 1, image=self._takes_pictures)
@@ -259,13 +268,16 @@ class BrowserEnvironment:
         doubt = in_doubt.repeated(before, landed.effects, self._facts) or self._lost_timers(
             self._window.tabs.documents()
         )
+        if self._performing is None:
+            await self._window.rest()
         return replace(landed, doubt=doubt)
 
     def _lost_timers(self, documents: Mapping[Page, int]) -> str:
-        return "" if self._age is None else self._age.lost(documents)
+        return "" if self._age is None else self._age.lost(documents, stood_s=self._window.stood_s)
 
     async def gather(self, task: Task) -> RawEvidence:
         self._go_on()
+        await self._wake()
         limit_s = self._settings.step_deadline_s * (1 + len(task.eval.program_html) + len(task.probes))
         async with self._patient(), self._watched("gathering the evidence", limit_s=limit_s):
             await self._window.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
@@ -296,6 +308,10 @@ class BrowserEnvironment:
             return None if self._open is None else self._open.tabs.current
         except Error:  # the last one has been closed, and the next one is not open yet
             return None
+
+    async def _wake(self) -> None:
+        async with self._watched("waking the pages"):
+            await self._window.wake()
 
     async def close(self) -> None:
         """End the episode's use of the browser."""

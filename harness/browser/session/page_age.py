@@ -58,13 +58,14 @@ class LateTimers:
         self._late = tuple(late)
         self._steps = steps
 
-    def lost(self, documents: Mapping[Page, int]) -> str:
+    def lost(self, documents: Mapping[Page, int], *, stood_s: float = 0.0) -> str:
         """What is in doubt from here on, as a page was left too early; "" = nothing, or it was told.
 
         Args:
             documents: See `Tabs.documents`; a timer of any other has not fired. {} = the episode ends.
+            stood_s: For how long the time of the pages has stood still since.
         """
-        now, gone = _now(), [one for one in self._late if documents.get(one.page) != one.document]
+        now, gone = _now() - stood_s, [one for one in self._late if documents.get(one.page) != one.document]
         self._late = tuple(one for one in self._late if one not in gone)
         missed = next((one for one in gone if one.would <= now < one.will), None)
         if missed is None:
@@ -81,7 +82,8 @@ class LateTimers:
 class PageAge:
     """How long the pages of one replay have lived, compared with the recorded ones."""
 
-    def __init__(self, episode: Episode) -> None:
+    def __init__(self, episode: Episode, *, stands_still: bool) -> None:
+        """`stands_still`: the time of pages does between two steps, now as then."""
         self._steps = len(episode.steps)
         pending, further = episode.pending, _further(episode)
         goes_on = pending is not None or bool(further.times)
@@ -89,7 +91,7 @@ class PageAge:
         # Nothing is recorded of what pages did while the browser of the pending decision was gone.
         self._limit_s = LONGEST_S if episode.is_unsent else CATCHES_UP_S
         self._slack_s = _SLACK_S if goes_on else 0.0
-        self._ages = _ages(episode)
+        self._ages = _ages(episode, stands_still=stands_still)
         self._begun = [(_now(), 0)]
         self._late = LateTimers((), steps=self._steps)
         self._unclear = ""
@@ -129,10 +131,11 @@ class PageAge:
                 f" {self._steps + 1}, and it is not recorded whether it was then"
             )
 
-    def lost(self, documents: Mapping[Page, int]) -> str:
+    def lost(self, documents: Mapping[Page, int], *, stood_s: float = 0.0) -> str:
         """See `LateTimers.lost`."""
         why, self._unclear = self._unclear, ""
-        missed = self._late.lost(documents)  # also where another doubt is told: a page that is gone is told once
+        # Also where another doubt is told: a page that is gone is told once.
+        missed = self._late.lost(documents, stood_s=stood_s)
         return why or missed
 
     def _owed(self, timer: PageTimer) -> float:
@@ -157,13 +160,13 @@ class PageAge:
         return _Late(page=timer.page, document=timer.document, would=now + would_s, will=now + left_s)
 
 
-async def reopened(episode: Episode, tabs: Tabs) -> LateTimers:
-    """What is missing of the last recorded timers after its pages were opened again."""
+async def reopened(episode: Episode, tabs: Tabs, *, stands_still: bool) -> LateTimers:
+    """What is missing of the last recorded timers after its pages were opened again; see `PageAge`."""
     last, steps = episode.last, len(episode.steps)
     if last is None or not last.timers:
         return LateTimers((), steps=steps)
     found = await pending_timers(tabs.all)
-    now, passed_s = _now(), _ages(episode)[-1] - last.elapsed_ms / 1000
+    now, passed_s = _now(), _ages(episode, stands_still=stands_still)[-1] - last.elapsed_ms / 1000
     late = []
     for timer in last.timers:
         left_s, delay_s = timer.left_ms / 1000 - passed_s, (timer.age_ms + timer.left_ms) / 1000
@@ -184,17 +187,21 @@ def _is_same(timer: PageTimer, delay_s: float, every_ms: int) -> bool:
     return differs_s <= _SAME_DELAY * max(1.0, delay_s) and round(timer.every_s * 1000) == every_ms
 
 
-def _ages(episode: Episode) -> list[float]:
-    """Of each step, and of the start page (0): seconds from the beginning of its action to the last record."""
-    spans = [_span(episode, step) for step in range(len(episode.steps) + 1)]
+def _ages(episode: Episode, *, stands_still: bool) -> list[float]:
+    """Of each step, and of the start page (0): seconds from the beginning of its action to the last record, as far as
+    its page has lived through them.
+    """
+    spans = [_span(episode, step, stands_still=stands_still) for step in range(len(episode.steps) + 1)]
     return list(accumulate(reversed(spans)))[::-1]
 
 
-def _span(episode: Episode, step: int) -> float:
+def _span(episode: Episode, step: int, *, stands_still: bool) -> float:
     """Seconds from the beginning of a step's action to that of the next, or to the last record."""
     acted = episode.steps[step - 1].acted if step else episode.arrival
     assert acted is not None
     acting_s = acted.elapsed_ms / 1000
+    if stands_still:
+        return acting_s
     if step < len(episode.steps):
         decided, then = episode.steps[step].decided, episode.steps[step].acted
         return acting_s + _pause(decided.elapsed_ms / 1000, then.at - then.elapsed_ms / 1000 - acted.at)

@@ -78,12 +78,14 @@ class RestoredEffects:
         compares: bool,
         was_reset: Callable[[str], bool],
         guard: Callable[[], AbstractAsyncContextManager[None]],
+        stands_still: bool = False,
     ) -> None:
         """
         Args:
             compares: The restore performs every recorded action again.
             was_reset: Whether a canonical address is on a site that was reset since.
             guard: Watches the browser during a wait.
+            stands_still: See `PageAge`.
         """
         self._guard = guard
         self._episode = episode
@@ -104,7 +106,7 @@ class RestoredEffects:
         self._recorded = [_recorded(episode, step) for step in range(len(episode.steps) + 1)] if compares else []
         self._recorded_totals = sum((one.all for one in self._recorded), Counter[Kind]())
         self._began_at = self._action_began_at = _now()
-        self.age = PageAge(episode) if compares else None
+        self.age = PageAge(episode, stands_still=stands_still) if compares else None
         """None = what pages would do later is not made up for."""
 
     def listen(self, traffic: Traffic, tabs: Tabs) -> None:

@@ -1,0 +1,102 @@
+"""The time of the pages of one context, which stands still while nobody acts or looks (`browser.time=stopped`).
+
+A script in every frame holds clocks, timers and frame callbacks (page_clock.js); Chromium holds animations and
+transitions. So it is the same in every Chromium, with a window or without. Requests under way go on, and so does what
+has a clock of its own: sites, workers, videos, web sockets.
+Why: docs/decisions/browser.md#stopped-time-is-a-script-in-each-frame
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack, suppress
+from importlib.resources import files
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from playwright.async_api import BrowserContext, CDPSession, Error, Frame
+
+from harness.browser.driver.cdp_send import sender
+from harness.browser.reading.document_client import together
+from harness.browser.tabs.tab import Tab
+from harness.browser.tabs.tabs import Tabs
+
+_SCRIPT = files("harness.browser.tabs").joinpath("page_clock.js").read_text(encoding="utf-8")
+_ANSWERS_WITHIN_S = 2.0
+"""A page whose script runs on has a time that goes on."""
+
+
+class PageClock:
+    """Stops and starts the time of all pages."""
+
+    def __init__(self, context: BrowserContext, tabs: Tabs) -> None:
+        self._context = context
+        self._tabs = tabs
+        self._stood_s = 0.0
+        self._since: float | None = None
+        """By the loop's clock; None = time goes on."""
+        self._told = AsyncExitStack()
+        """What new documents are told, until they are told something else."""
+        self._apart: WeakKeyDictionary[Frame, tuple[str, CDPSession | None]] = WeakKeyDictionary()
+        """Address of a frame, and its session if it is of another process than its page."""
+
+    @property
+    def stood_s(self) -> float:
+        """For how long time has stood still, in all."""
+        return self._stood_s + (0.0 if self._since is None else _now() - self._since)
+
+    async def begin(self) -> None:
+        """Before any other script of the context is added."""
+        await self._context.add_init_script(_SCRIPT)
+
+    async def stop(self) -> None:
+        if self._since is None:
+            self._since = _now()
+            await self._tell("stop", rate=0.0)
+
+    async def go(self) -> None:
+        if self._since is not None:
+            self._stood_s, self._since = self.stood_s, None
+            await self._tell("go", rate=1.0)
+
+    async def _tell(self, what: str, *, rate: float) -> None:
+        state = f"{self.stood_s * 1000:.0f}, {'true' if self._since is not None else 'false'}"
+        with suppress(TimeoutError, Error):  # the browser is gone, or a page blocks it, which shows elsewhere
+            async with asyncio.timeout(_ANSWERS_WITHIN_S):
+                before, self._told = self._told, AsyncExitStack()
+                telling = await self._context.add_init_script(f"window.__cairnClock?.begin({state})")
+                await self._told.enter_async_context(telling)
+                await together(*(_heard(self._tell_tab(tab, what, rate)) for tab in self._tabs.all))
+                await before.aclose()
+
+    async def _tell_tab(self, tab: Tab, what: str, rate: float) -> None:
+        if not tab.target:  # it opens; its documents are told as they come
+            return
+        await together(
+            _heard(tab.evaluate(f"window.__cairnClock?.{what}()")),
+            _heard(sender(tab.cdp)("Animation.setPlaybackRate", playbackRate=rate)),
+            *(_heard(self._tell_frame(frame, what, rate)) for frame in tab.page.frames[1:]),
+        )
+
+    async def _tell_frame(self, frame: Frame, what: str, rate: float) -> None:
+        await frame.evaluate(f"window.__cairnClock?.{what}()")
+        if (session := await self._session(frame)) is not None:
+            await sender(session)("Animation.setPlaybackRate", playbackRate=rate)
+
+    async def _session(self, frame: Frame) -> CDPSession | None:
+        known = self._apart.get(frame)
+        if known is None or known[0] != frame.url:
+            try:
+                found: CDPSession | None = await self._context.new_cdp_session(frame)
+            except Error:  # it is of its page's process, and heard of the page's animations
+                found = None
+            self._apart[frame] = known = frame.url, found
+        return known[1]
+
+
+async def _heard(call: Awaitable[Any]) -> None:
+    with suppress(Error):  # it goes elsewhere, or away
+        await call
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

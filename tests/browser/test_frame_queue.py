@@ -1,0 +1,175 @@
+"""Pages that are rendered on demand: not while nobody looks, one frame at a time, and with nothing different to see."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Error
+
+from benchmarks.idle_pages import PAGES, differing, pool_on, served
+from harness.browser.driver import executable, frame_queue
+from harness.browser.driver.frame_queue import FrameQueue
+from harness.browser.session.chromium import ChromiumPool
+from tests.browser.conftest import QUICK, Asked, Web, html, visiting
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session")]
+ON_DEMAND = replace(QUICK, rendering="on_demand")
+HAS_SHELL = "shell" in next(map(str, executable._installed(headless=True)), "")
+needs_shell = pytest.mark.skipif(not HAS_SHELL, reason="another Chromium than the headless shell renders by itself")
+
+
+class Session:
+    """A page's: answers when the test lets it."""
+
+    def __init__(self, log: list[str], name: str = "page") -> None:
+        self._log, self._name = log, name
+        self.has_begun, self.may_answer = asyncio.Event(), asyncio.Event()
+
+    async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        if method != "HeadlessExperimental.beginFrame":
+            self._log.append(f"{self._name} {method}")
+            return {}
+        self._log.append(f"{self._name} begins")
+        self.has_begun.set()
+        await self.may_answer.wait()
+        self._log.append(f"{self._name} ends")
+        return {"hasDamage": False}
+
+
+async def test_no_frame_begins_before_another_has_ended_though_nobody_waits_for_that_one() -> None:
+    queue, log = FrameQueue(), list[str]()
+    slow: Any = Session(log, "slow")
+    other: Any = Session(log, "other")
+    other.may_answer.set()
+    first = asyncio.create_task(queue.give(slow))
+    await slow.has_begun.wait()
+    first.cancel()
+    await asyncio.wait([first])
+    second = asyncio.create_task(queue.give(other))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert log == ["slow begins"]
+    slow.may_answer.set()
+    await second
+    assert log == ["slow begins", "slow ends", "other begins", "other ends"]
+
+
+async def test_a_script_that_holds_up_the_frames_of_other_episodes_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frame_queue, "_LONG_S", 0.01)
+    monkeypatch.setattr(frame_queue, "_LOST_S", 0.01)
+    queue, log = FrameQueue(), list[str]()
+    hung: Any = Session(log, "hung")
+    other: Any = Session(log, "other")
+    other.may_answer.set()
+    for frames in ("one", "two"):
+        queue.note(frames, is_awake=True)  # type: ignore[arg-type]
+    with pytest.raises(Error, match="not rendered in time"):
+        await queue.give(hung)
+    assert "hung Runtime.terminateExecution" in log
+    await queue.give(other)
+    assert log[-1] == "other ends"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/usr/lib/chromium/chromium-headless-shell", True),
+        ("/cache/chromium_headless_shell-1200/chrome-linux/headless_shell", True),
+        ("/cache/chromium_headless_shell-1200/chrome-headless-shell-linux64/chrome-headless-shell", True),
+        ("/usr/lib/chromium/chromium", False),
+        ("/home/shell/chrome-linux/chrome", False),
+    ],
+)
+async def test_a_headless_shell_is_known_by_its_name(path: str, expected: bool) -> None:
+    assert executable.is_shell(path) is expected
+
+
+async def test_a_browser_that_an_agent_drives_or_that_has_windows_renders_by_itself(tmp_path: Path) -> None:
+    shell = "/usr/lib/chromium/chromium-headless-shell"
+    for settings, shared, expected in (
+        (ON_DEMAND, False, True),
+        (ON_DEMAND, True, False),
+        (replace(ON_DEMAND, headless=False), False, False),
+        (QUICK, False, False),
+    ):
+        pool = ChromiumPool(settings, sites=lambda _: (), shared=shared)
+        assert pool._renders_on_demand(shell) is expected
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def on_demand(server: Web) -> AsyncIterator[ChromiumPool]:
+    async with ChromiumPool(ON_DEMAND, sites=lambda _: (server.site,)) as pool:
+        yield pool
+
+
+@pytest.mark.browser
+@needs_shell
+async def test_nothing_is_rendered_while_the_model_thinks_and_timers_and_requests_go_on(
+    web: Web, on_demand: ChromiumPool
+) -> None:
+    told: list[int] = []
+    enough = asyncio.Event()
+
+    async def tick(asked: Asked) -> Any:
+        told.append(int(asked.query))
+        if len(told) >= 12:
+            enough.set()
+        return 200, {}, "ok"
+
+    web.pages["/tick"] = tick
+    web.page(
+        "/",
+        "<button>go</button><script>let n = 0; (function f() { n++; requestAnimationFrame(f) })();"
+        "setInterval(() => fetch('/tick?' + n), 60)</script>",
+    )
+    async with visiting(on_demand, web) as visit:
+        for _ in range(2):  # after the first observation, and after an action
+            told.clear()
+            enough.clear()
+            await asyncio.wait_for(enough.wait(), 30)
+            assert len(set(told[2:])) == 1, "frames were drawn while nobody looked"
+            last = told[-1]
+            await visit.click("button", "go")
+        told.clear()
+        enough.clear()
+        await asyncio.wait_for(enough.wait(), 30)
+        assert told[-1] > last, "an action has its frames"
+
+
+@pytest.mark.browser
+@needs_shell
+async def test_tabs_that_a_page_opens_are_rendered_as_well(web: Web, on_demand: ChromiumPool) -> None:
+    web.page("/", "<button onclick=\"open('/more')\">open</button>")
+    web.page("/more", "<p id=out>0</p><script>requestAnimationFrame(() => { out.textContent = 'drawn' })</script>")
+    async with visiting(on_demand, web) as visit:
+        assert "'drawn'" in await visit.click("button", "open")
+
+
+@pytest.mark.browser
+@needs_shell
+async def test_two_episodes_at_once_have_their_frames(web: Web, on_demand: ChromiumPool) -> None:
+    web.pages["/"] = html(
+        '<p id=out>before</p><button onclick="let n = 0; (function f() { if (++n < 10) requestAnimationFrame(f);'
+        " else out.textContent = 'after' })()\">go</button>"
+    )
+
+    async def play() -> None:
+        async with visiting(on_demand, web) as visit:
+            for _ in range(3):
+                assert "'after'" in await visit.click("button", "go")
+
+    await asyncio.gather(play(), play())
+
+
+@pytest.mark.browser
+@needs_shell
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("name", PAGES)
+async def test_observations_notices_and_pictures_are_those_of_a_browser_that_renders_always(name: str) -> None:
+    with served() as site:
+        async with pool_on(site, rendering="on_demand") as ours, pool_on(site, rendering="always") as always:
+            assert await differing(ours, always, [name]) == []

@@ -1,0 +1,167 @@
+"""With `browser.time=stopped` the time of pages stands still while the model thinks, and requests go on."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from harness.browser.session import page_age
+from harness.browser.session.chromium import ChromiumPool
+from tests.browser.conftest import QUICK, Asked, Web, visiting
+from tests.browser.test_restored_effects import BUTTON, a_way, acted, decided
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+STOPPED = replace(QUICK, time="stopped")
+BEATS = 12
+"""Messages of a worker, whose time goes on, after which a test knows that time has passed."""
+REPORTS = """<style>@keyframes move { to { margin-left: 9px } } #moved { animation: move 900s linear }</style>
+<div id=moved></div><script>
+let timers = 0, frames = 0;
+setInterval(() => timers++, 20);
+(function draw() { frames++; requestAnimationFrame(draw) })();
+const beats = new Worker(URL.createObjectURL(new Blob(["setInterval(() => postMessage(0), 60)"])));
+beats.onmessage = () => fetch("/told?" + new URLSearchParams({
+  where: WHERE, now: performance.now(), date: Date.now(), made: +new Date(), timers, frames,
+  animation: moved.getAnimations()[0].currentTime,
+}));
+</script>"""
+
+
+def reporting(where: str) -> str:
+    return f"<script>const WHERE = {where!r}</script>{REPORTS}"
+
+
+class Told:
+    """What pages say of their time, over the network."""
+
+    def __init__(self, web: Web) -> None:
+        self.said: list[dict[str, str]] = []
+        self._news = asyncio.Event()
+        web.pages["/told"] = self._hear
+
+    async def _hear(self, asked: Asked) -> Any:
+        self.said.append({name: one[0] for name, one in parse_qs(asked.query).items()})
+        self._news.set()
+        return 200, {}, "ok"
+
+    async def until(self, is_enough: Callable[[list[dict[str, str]]], bool]) -> list[dict[str, str]]:
+        self.said.clear()
+        async with asyncio.timeout(30):
+            while not is_enough(self.said):
+                self._news.clear()
+                await self._news.wait()
+        return list(self.said)
+
+
+def stopped(web: Web) -> ChromiumPool:
+    return web.pool(STOPPED)
+
+
+async def test_clocks_timers_frames_and_animations_stand_still_and_go_on(web: Web) -> None:
+    told = Told(web)
+    web.page("/", f"<button>go</button>{reporting('page')}")
+    async with visiting(stopped(web), web) as visit:
+        before = None
+        for _ in range(2):
+            said = (await told.until(lambda found: len(found) > BEATS))[2:]  # two may have been under way
+            assert all(one == said[0] for one in said)
+            assert said[0]["date"] == said[0]["made"]
+            if before is not None:
+                assert all(float(said[0][name]) > float(before[name]) for name in said[0] if name != "where")
+            before = said[0]
+            await visit.click("button", "go")
+
+
+async def test_running_time_goes_on(web: Web) -> None:
+    told = Told(web)
+    web.page("/", reporting("page"))
+    async with visiting(web.pool(QUICK), web):
+        said = await told.until(lambda found: len(found) > BEATS)
+        assert int(said[-1]["timers"]) > int(said[0]["timers"])
+
+
+async def test_frames_and_new_tabs_stand_still_as_well(web: Web) -> None:
+    told = Told(web)
+    web.page("/inner", reporting("frame"))
+    web.page("/other", reporting("tab"))
+    web.page("/", "<iframe src=/inner></iframe><button onclick=\"open('/other')\">open</button>")
+    async with visiting(stopped(web), web) as visit:
+        await visit.click("button", "open")
+
+        def is_enough(found: list[dict[str, str]]) -> bool:
+            return all(sum(one["where"] == where for one in found) > BEATS for where in ("frame", "tab"))
+
+        said = await told.until(is_enough)
+        for where in ("frame", "tab"):
+            mine = [one for one in said if one["where"] == where][2:]
+            assert all(one == mine[0] for one in mine)
+
+
+async def test_a_new_document_comes_at_the_time_at_which_the_last_one_was_left(web: Web) -> None:
+    told = Told(web)
+    web.page("/", f"<a href=/next>next</a>{reporting('first')}")
+    web.page("/next", reporting("next"))
+    async with visiting(stopped(web), web) as visit:
+        begun = time.time()
+        await told.until(lambda found: len(found) > BEATS)
+        thought_s = time.time() - begun
+        await visit.click("link", "next")
+        said = await told.until(lambda found: len(found) > 1)
+        assert time.time() - int(said[-1]["date"]) / 1000 > 0.9 * thought_s
+
+
+async def test_a_document_that_comes_while_time_stands_still_stands_still(web: Web) -> None:
+    told = Told(web)
+    come = asyncio.Event()
+
+    async def late(_: Asked) -> Any:
+        await come.wait()
+        return 200, {}, f"<!doctype html>{reporting('late')}"
+
+    web.pages["/late"] = late
+    web.page("/", f"{reporting('page')}<script>setTimeout(() => {{ let f = document.createElement('iframe');"
+             " f.src = '/late'; document.body.append(f) }, 30)</script>")  # fmt: skip
+    async with visiting(stopped(web), web):
+        come.set()
+        said = await told.until(lambda found: sum(one["where"] == "late" for one in found) > BEATS)
+        mine = [one for one in said if one["where"] == "late"]
+        assert all(one == mine[0] for one in mine)
+
+
+CHECKS = """
+const said = [];
+const is = (what, holds) => { if (!holds) said.push(what) };
+is("a date is one", new Date() instanceof Date && new Date(0).getTime() === 0 && typeof Date() === "string");
+is("dates are made of parts", new Date(2026, 0, 5).getDate() === 5 && Date.UTC(1970, 0, 1) === 0);
+is("dates can be extended", new (class Mine extends Date {})(7).getTime() === 7);
+is("the constructor is the global", new Date().constructor === Date);
+is("now fits the origin", Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 50);
+let order = "";
+clearTimeout(setTimeout(() => { order += "cleared" }, 0));
+clearTimeout(undefined);
+setTimeout((a, b) => { order += a + b }, 10, "x", "y");
+setTimeout("order += 's'", 20);
+let rounds = 0;
+const every = setInterval(() => { order += "i"; if (++rounds === 2) clearInterval(every) }, 60);
+cancelAnimationFrame(requestAnimationFrame(() => { order += "never" }));
+requestAnimationFrame((at) => is("a frame has the time", Math.abs(at - performance.now()) < 1000));
+setTimeout(() => { is(order, order === "xysii"); document.getElementById("out").textContent = said.join() || "fine" }, 400);
+"""
+
+
+async def test_pages_find_the_clocks_and_timers_that_they_know(web: Web) -> None:
+    web.page("/", f"<p id=out>waiting</p><script>{CHECKS}</script>")
+    async with visiting(stopped(web), web) as visit:
+        assert "'fine'" in visit.text
+
+
+async def test_a_page_whose_time_stands_still_does_not_age_while_the_model_thinks() -> None:
+    episode = a_way((BUTTON, acted(1)), (BUTTON, acted(2)))
+    slow = tuple(replace(step, decided=decided(n, BUTTON, elapsed_ms=5000)) for n, step in enumerate(episode.steps, 1))
+    episode = replace(episode, steps=slow)
+    running, still = (page_age._ages(episode, stands_still=stands_still) for stands_still in (False, True))
+    assert running[0] - still[0] == pytest.approx(10.0)
