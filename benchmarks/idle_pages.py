@@ -55,7 +55,7 @@ COMES_TO_REST = {
     "sized": f"{_OUT}<script>new ResizeObserver(([one]) => {{ out.textContent = `${{one.contentRect.width}} wide` }})"
     ".observe(out); addEventListener('click', () => { out.style.width = `${out.offsetWidth - 100}px` })</script>",
     "dialog": "<dialog id=box><p>Are you sure?</p></dialog><script>"
-    "addEventListener('click', () => box.open || box.showModal(), { once: true })</script>",
+    "addEventListener('click', () => box.open || box.show(), { once: true })</script>",
     "details": "<details><summary>Details</summary><p>inside</p></details><script>"
     "addEventListener('click', () => { document.querySelector('details').open ^= true })</script>",
     "frame": "<iframe src=/fade width=600 height=200></iframe>",

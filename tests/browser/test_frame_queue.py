@@ -17,7 +17,9 @@ from harness.browser.session.chromium import ChromiumPool
 from tests.browser.conftest import QUICK, Asked, Web, html, visiting
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
-ON_DEMAND = replace(QUICK, rendering="on_demand")
+PATIENT = replace(QUICK, settle_timeout_s=30.0, action_timeout_s=30.0, navigation_timeout_s=30.0, step_deadline_s=150.0)
+"""Nothing here is about limits, and a busy machine may take its time."""
+ON_DEMAND = replace(PATIENT, rendering="on_demand")
 HAS_SHELL = "shell" in next(map(str, executable._installed(headless=True)), "")
 needs_shell = pytest.mark.skipif(not HAS_SHELL, reason="another Chromium than the headless shell renders by itself")
 
@@ -94,7 +96,7 @@ async def test_a_browser_that_an_agent_drives_or_that_has_windows_renders_by_its
         (ON_DEMAND, False, True),
         (ON_DEMAND, True, False),
         (replace(ON_DEMAND, headless=False), False, False),
-        (QUICK, False, False),
+        (PATIENT, False, False),
     ):
         pool = ChromiumPool(settings, sites=lambda _: (), shared=shared)
         assert pool._renders_on_demand(shell) is expected
@@ -130,20 +132,20 @@ async def test_nothing_is_rendered_while_the_model_thinks_and_timers_and_request
         for _ in range(2):  # after the first observation, and after an action
             told.clear()
             enough.clear()
-            await asyncio.wait_for(enough.wait(), 30)
+            await asyncio.wait_for(enough.wait(), 120)
             assert len(set(told[2:])) == 1, "frames were drawn while nobody looked"
             last = told[-1]
             await visit.click("button", "go")
         told.clear()
         enough.clear()
-        await asyncio.wait_for(enough.wait(), 30)
+        await asyncio.wait_for(enough.wait(), 120)
         assert told[-1] > last, "an action has its frames"
 
 
 @pytest.mark.browser
 @needs_shell
 async def test_tabs_that_a_page_opens_are_rendered_as_well(web: Web, on_demand: ChromiumPool) -> None:
-    web.page("/", "<button onclick=\"open('/more')\">open</button>")
+    web.page("/", "<button onclick=\"window.open('/more')\">open</button>")
     web.page("/more", "<p id=out>0</p><script>requestAnimationFrame(() => { out.textContent = 'drawn' })</script>")
     async with visiting(on_demand, web) as visit:
         assert "'drawn'" in await visit.click("button", "open")

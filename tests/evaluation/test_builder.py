@@ -177,7 +177,7 @@ def test_tasks_of_a_benchmark_that_cannot_be_used_are_one_sentence(overrides: li
 def test_the_time_of_pages_is_not_stopped_for_an_agent_that_drives_the_browser_itself() -> None:
     process = ["agent=process", f"agent.command=[{sys.executable}]", "browser.time=stopped"]
     check_plugins(configured(process))
-    with pytest.raises(ConfigError, match="leave out agent.browser=cdp, or browser.time=stopped"):
+    with pytest.raises(ConfigError, match=r"leave out agent\.browser=cdp, or browser\.time=stopped"):
         check_plugins(configured([*process, "agent.browser=cdp"]))
 
 

@@ -30,7 +30,7 @@ from harness.browser.reading.document_client import together
 from harness.browser.reading.frames import ReadHints
 from harness.browser.rendering.observer import Observer, RenderedPage
 from harness.browser.rendering.similarity import fingerprint, renamed, with_ids
-from harness.browser.settling.settler import INIT_SCRIPT, Settled, Settler
+from harness.browser.settling.settler import INIT_SCRIPT, WITH_ASKED_FRAMES, Settled, Settler
 from harness.browser.tabs import page_timers
 from harness.browser.tabs.page_clock import PageClock
 from harness.browser.tabs.screenshot import MISSING, take_screenshot
@@ -147,7 +147,7 @@ class BrowserSession:
             undo.callback(window.render_nothing)
             if window._clock is not None:
                 await window._clock.begin()
-            await context.add_init_script(INIT_SCRIPT)
+            await context.add_init_script(INIT_SCRIPT if lane.frames is None else WITH_ASKED_FRAMES)
             await window.wake()
             try:
                 await window.tabs.open()

@@ -26,6 +26,8 @@ from harness.errors import BrowserCrashed
 from harness.settings.browser import BrowserSettings
 
 INIT_SCRIPT = files("harness.browser.settling").joinpath("settling.js").read_text(encoding="utf-8")
+WITH_ASKED_FRAMES = f"window.__cairnFrame = 2000;\n{INIT_SCRIPT}\ndelete window.__cairnFrame;"
+"""Where frames come from a queue, which is longer the more episodes wait for theirs."""
 _ASK = "(asked) => window.__cairn ? window.__cairn.quiet(...asked) : null"
 _RESTED = "(ignored) => window.__cairn ? window.__cairn.rested(ignored) : true"
 _ARRIVES = "the document"

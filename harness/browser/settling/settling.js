@@ -9,7 +9,7 @@
   const PATIENCE = 1500; // ms after the document was parsed in which slow images and scripts may still arrive
   const WORN = 1000; // budget of a document that already used up a whole one
   const HOPS = 32; // microtask hops for which the continuation of a callback counts as its own
-  const FRAME = 250; // ms in which a page that is seen renders its next frame, on a machine however busy
+  const FRAME = window.__cairnFrame ?? 250; // ms in which a page that is seen renders its next frame, on a machine however busy
   const LINKS = 3; // a timer that was set again so often repeats itself
   const MOST = 100; // timers that `due` tells of
   if (window.__cairn) return window.__cairn.watch(); // the window outlived its first, empty document
