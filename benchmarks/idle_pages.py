@@ -117,7 +117,12 @@ def served() -> Iterator[Site]:
 
 
 def pool_on(site: Site, *, rendering: str, time: str = "running") -> ChromiumPool:
-    settings = BrowserSettings(allowed="any", rendering=rendering, time=time)
+    limits = {
+        "settle_timeout_s": 30.0,
+        "action_timeout_s": 30.0,
+        "step_deadline_s": 150.0,
+    }  # a busy machine is no difference
+    settings = BrowserSettings(allowed="any", rendering=rendering, time=time, **limits)
     return ChromiumPool(settings, sites=lambda _: (site,))
 
 

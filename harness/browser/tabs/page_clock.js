@@ -17,10 +17,10 @@
   let before = 0; // ms for which time had stood still when this document came
   let stood = 0; // and since then
   let since = null; // when it stopped; null = it goes on
+  let day = 0; // and the date then
   let hasBegun = false;
-  const still = () => stood + (since === null ? 0 : real.now() - since);
-  const now = () => real.now() - still();
-  const today = () => Math.floor(real.dateNow() - before - still());
+  const now = () => (since ?? real.now()) - stood;
+  const today = () => Math.floor((since === null ? real.dateNow() : day) - before - stood);
 
   const replace = (owner, name, is) => {
     if (typeof owner[name] !== "function") return;
@@ -120,6 +120,7 @@
   const stop = () => {
     if (since !== null) return;
     since = real.now();
+    day = real.dateNow();
     for (const one of timers.values()) disarm(one);
     for (const { asked, cancels } of held) for (const one of asked.values()) cancels(one.native);
   };
