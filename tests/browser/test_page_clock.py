@@ -164,7 +164,7 @@ async def test_pages_find_the_clocks_and_timers_that_they_know(web: Web) -> None
 
 
 async def test_a_page_whose_time_stands_still_does_not_age_while_the_model_thinks() -> None:
-    episode = a_way((BUTTON, acted(1)), (BUTTON, acted(2)))
+    episode = a_way((BUTTON, acted(1, "/")), (BUTTON, acted(2, "/")))
     slow = tuple(replace(step, decided=decided(n, BUTTON, elapsed_ms=5000)) for n, step in enumerate(episode.steps, 1))
     episode = replace(episode, steps=slow)
     running, still = (page_age._ages(episode, stands_still=stands_still) for stands_still in (False, True))

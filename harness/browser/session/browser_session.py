@@ -103,7 +103,8 @@ class BrowserSession:
         self.settler = Settler(self.tabs, self.traffic, settings)
         self.action_timeout_s = settings.action_timeout_s
         self._frames = None if lane.frames is None else lane.frames.of(context)
-        self._clock = PageClock(context, self.tabs) if settings.stops_time else None
+        limit_s = settings.action_timeout_s
+        self._clock = PageClock(context, self.tabs, limit_s=limit_s) if settings.stops_time else None
         self._pages = pages
         self._settings = settings
         self._observer = Observer(

@@ -21,16 +21,16 @@ from harness.browser.tabs.tab import Tab
 from harness.browser.tabs.tabs import Tabs
 
 _SCRIPT = files("harness.browser.tabs").joinpath("page_clock.js").read_text(encoding="utf-8")
-_ANSWERS_WITHIN_S = 2.0
-"""A page whose script runs on has a time that goes on."""
 
 
 class PageClock:
     """Stops and starts the time of all pages."""
 
-    def __init__(self, context: BrowserContext, tabs: Tabs) -> None:
+    def __init__(self, context: BrowserContext, tabs: Tabs, *, limit_s: float) -> None:
+        """`limit_s`: how long a page may take to answer; the time of one that takes longer goes on."""
         self._context = context
         self._tabs = tabs
+        self._limit_s = limit_s
         self._stood_s = 0.0
         self._since: float | None = None
         """By the loop's clock; None = time goes on."""
@@ -60,13 +60,21 @@ class PageClock:
 
     async def _tell(self, what: str, *, rate: float) -> None:
         state = f"{self.stood_s * 1000:.0f}, {'true' if self._since is not None else 'false'}"
-        with suppress(TimeoutError, Error):  # the browser is gone, or a page blocks it, which shows elsewhere
-            async with asyncio.timeout(_ANSWERS_WITHIN_S):
-                before, self._told = self._told, AsyncExitStack()
-                telling = await self._context.add_init_script(f"window.__cairnClock?.begin({state})")
-                await self._told.enter_async_context(telling)
-                await together(*(_heard(self._tell_tab(tab, what, rate)) for tab in self._tabs.all))
+        before, self._told = self._told, AsyncExitStack()
+        try:
+            async with asyncio.timeout(self._limit_s):
+                await together(
+                    self._tell_new(f"window.__cairnClock?.begin({state})"),
+                    *(_heard(self._tell_tab(tab, what, rate)) for tab in self._tabs.all),
+                )
                 await before.aclose()
+        except TimeoutError:
+            self._tabs.notice("a page did not respond, and its time may not have been stopped")
+        except Error:
+            pass  # the browser is gone, which shows where it is used
+
+    async def _tell_new(self, script: str) -> None:
+        await self._told.enter_async_context(await self._context.add_init_script(script))
 
     async def _tell_tab(self, tab: Tab, what: str, rate: float) -> None:
         if not tab.target:  # it opens; its documents are told as they come
