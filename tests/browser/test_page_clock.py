@@ -148,12 +148,12 @@ let order = "";
 clearTimeout(setTimeout(() => { order += "cleared" }, 0));
 clearTimeout(undefined);
 setTimeout((a, b) => { order += a + b }, 10, "x", "y");
-setTimeout("order += 's'", 20);
+setTimeout("window.written = true", 20);
 let rounds = 0;
 const every = setInterval(() => { order += "i"; if (++rounds === 2) clearInterval(every) }, 60);
 cancelAnimationFrame(requestAnimationFrame(() => { order += "never" }));
 requestAnimationFrame((at) => is("a frame has the time", Math.abs(at - performance.now()) < 1000));
-setTimeout(() => { is(order, order === "xysii"); document.getElementById("out").textContent = said.join() || "fine" }, 400);
+setTimeout(() => { is(order, order === "xyii" && window.written); document.getElementById("out").textContent = said.join() || "fine" }, 400);
 """
 
 
