@@ -48,8 +48,9 @@ COMES_TO_REST = {
     "addEventListener('click', () => out.classList.toggle('gone'))</script>",
     "frames": f"{_OUT}<script>addEventListener('click', () => {{ let n = 0; (function next() {{"
     "if (++n < 15) requestAnimationFrame(next); else out.textContent = 'drawn' })() })</script>",
+    # The node of the text stays the same, and so does its id in the observation.
     "lazy": f"{_OUT}<div style='height:900px'></div><p id=low>low</p><script>new IntersectionObserver((seen) => {{"
-    "if (seen.some((one) => one.isIntersecting)) low.textContent = 'loaded' }).observe(low)</script>",
+    "if (seen.some((one) => one.isIntersecting)) low.firstChild.data = 'loaded' }).observe(low)</script>",
     "scrolled": "<p id=out style='position:sticky;top:0'>top</p><div style='height:3000px'></div><script>"
     "addEventListener('scroll', () => { out.textContent = `at ${scrollY}` })</script>",
     "sized": f"{_OUT}<script>new ResizeObserver(([one]) => {{ out.textContent = `${{one.contentRect.width}} wide` }})"
@@ -101,7 +102,7 @@ class Pages(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nobody reads it."""
+        """No access log: it would stand between the rows."""
 
 
 @contextmanager
@@ -117,11 +118,8 @@ def served() -> Iterator[Site]:
 
 
 def pool_on(site: Site, *, rendering: str, time: str = "running") -> ChromiumPool:
-    limits = {
-        "settle_timeout_s": 30.0,
-        "action_timeout_s": 30.0,
-        "step_deadline_s": 150.0,
-    }  # a busy machine is no difference
+    # Long limits, because a busy machine must not make a difference.
+    limits = {"settle_timeout_s": 30.0, "action_timeout_s": 30.0, "step_deadline_s": 150.0}
     settings = BrowserSettings(allowed="any", rendering=rendering, time=time, **limits)
     return ChromiumPool(settings, sites=lambda _: (site,))
 
