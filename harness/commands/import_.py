@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.errors import ExitCode
 from harness.escape import flat
 from harness.registry import Registry
+from harness.runs.trials import amount
 
 IMPORTERS = Registry(group="cairn.importers", noun="harness import --from")
 """Name to what is called with source folder, run folder and logs; it writes the run, and tells what it holds."""
@@ -30,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     target = options.to or Path("results") / f"imported-{options.source.resolve().name}"
     found = IMPORTERS.find(options.format)(options.source, target, options.log)
-    lines = [f"{target}: {found.episodes} episodes"]
+    lines = [f"{target}: {amount(found.episodes, 'episode')}"]
     lines += [f"left out: {sentence}" for sentence in found.skipped]
     lines += [f"missing in {number}: {what}" for what, number in found.missing.items()]
     if found.verdicts:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from harness.commands.own_settings import add_own_settings
 from harness.commands.scoring_option import add_scoring
 from harness.errors import ConfigError, ExitCode
+from harness.runs.trials import amount
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,7 +179,7 @@ def _tell(console: "Terminal", found: "dict[str, list[RescoreResult]]", shown: s
     of_all = f"{passed / len(results):.1%}" if results else "-"
     of_scored = f"{passed / len(values):.1%}" if values else "-"
     console.print(
-        f"{shown}: {len(results)} episodes, {passed} passed, {len(values) - passed} failed, "
+        f"{shown}: {amount(len(results), 'episode')}, {passed} passed, {len(values) - passed} failed, "
         f"{len(results) - len(values)} unscored; rate {of_all}, of the scored {of_scored}",
         markup=False,
         soft_wrap=True,

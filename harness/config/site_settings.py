@@ -232,9 +232,10 @@ def _login(place: str, tree: object) -> Login | None:
 
 
 def _headers(place: str, tree: object) -> dict[str, str]:
-    if not isinstance(tree or {}, Mapping):
+    given = tree or {}
+    if not isinstance(given, Mapping):
         raise ConfigError(f"{place} must be a mapping of names of headers to their values")
-    found = {str(name): "" if value is None else str(value) for name, value in dict(tree or {}).items()}  # type: ignore[call-overload]
+    found = {str(name): "" if value is None else str(value) for name, value in given.items()}
     for name, value in found.items():
         if not _TOKEN.fullmatch(name) or name.lower() in _OWN_HEADERS:
             raise ConfigError(

@@ -107,7 +107,7 @@ class Attributed:
 
     def __str__(self) -> str:
         """The line that belongs to a rate: whose failures are in it."""
-        are = "is" if self.not_the_models == 1 else "are"
+        are = "is" if 1 in (self.not_the_models, self.failures) else "are"
         parts = ", ".join(f"{count} {kind}" for kind, count in self.kinds.items())
         return f"{self.not_the_models} of {amount(self.failures, 'failure')} {are} not the model's ({parts})"
 

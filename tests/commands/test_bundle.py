@@ -133,7 +133,7 @@ def test_every_score_is_recomputed(bundle: Path, capsys: pytest.CaptureFixture[s
     out = capsys.readouterr().out
     assert f"sha256 {digest}" in out
     assert "corrected: 3 scores recomputed from the evidence, of 4 episodes" in out
-    assert "webarena: 1 scores recomputed from the evidence, of 4 episodes" in out
+    assert "webarena: 1 score recomputed from the evidence, of 4 episodes" in out
     assert main(["verify", str(bundle), "--sha256", digest[::-1]]) == 1
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.api.command_line import add_own_settings
 from harness.errors import ConfigError, ExitCode
+from harness.runs.trials import amount
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,6 +142,6 @@ def _print(
     passed = {dialect: len({id for row in rows for id in row.passed[dialect]}) for dialect in ("webarena", "corrected")}
     count = len({one.task_id for one in tried})
     console.say(
-        f"{len(rows)} exploits, {len(tried)} episodes on {count} tasks; tasks that pass without being done:"
-        f" {passed['webarena']} under webarena, {passed['corrected']} under corrected"
+        f"{len(rows)} exploits, {amount(len(tried), 'episode')} on {amount(count, 'task')}; tasks that pass"
+        f" without being done: {passed['webarena']} under webarena, {passed['corrected']} under corrected"
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.api.text import flat
 from harness.errors import ConfigError, ExitCode
+from harness.runs.trials import amount
 
 HELP = "write a run into one file, without cookies and logs, that anybody can verify"
 EXAMPLE = "harness bundle results/demo-prompt-scripted --to demo.cairn"
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     digest, manifest = pack(folder, to, run_redactor(folder, secrets_in(os.environ)))
     episodes = sum(name.endswith(".traj.jsonl") for name in manifest.files)
     sys.stdout.write(
-        f"{flat(str(to))}: {episodes} episodes, {len(manifest.files)} files, {to.stat().st_size / 1e6:.1f} MB\n"
-        f"{_searched(manifest.secrets_searched)}\nsha256 {digest}\n"
+        f"{flat(str(to))}: {amount(episodes, 'episode')}, {amount(len(manifest.files), 'file')},"
+        f" {to.stat().st_size / 1e6:.1f} MB\n{_searched(manifest.secrets_searched)}\nsha256 {digest}\n"
     )
     return ExitCode.DONE

@@ -26,6 +26,7 @@ from harness.errors import JournalError
 from harness.plugins.bundles.derived_files import DerivedFiles
 from harness.plugins.bundles.manifest import MANIFEST, BundledScore, Manifest, claimed_scores
 from harness.runs.notes import corrected_notes
+from harness.runs.trials import amount
 
 AS_RECORDED = (
     "scores and totals are computed from the journals; as recorded, and not verified: model, agent, versions and"
@@ -159,7 +160,8 @@ class _Findings:
             version = self.bundle.evaluator_version
             yield f"scored by evaluators of version {version}, says {MANIFEST}; these are {EVALUATOR_VERSION}"
         for dialect, count in sorted(self.recomputed.items()):
-            yield f"{dialect}: {count} scores recomputed from the evidence, of {len(self.states)} episodes"
+            of = amount(len(self.states), "episode")
+            yield f"{dialect}: {amount(count, 'score')} recomputed from the evidence, of {of}"
         for dialect in sorted(self.recomputed):
             scores = [state.scores[dialect] for state in self.states.values() if dialect in state.scores]
             corrected = sum(score.reference is not None for score in scores)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.api import Export
 from harness.api.text import flat
+from harness.runs.trials import amount
 
 
 class Verified(Export):
@@ -21,7 +22,7 @@ class Verified(Export):
         for sentence in found.partial:
             sys.stdout.write(f"partial trace: {flat(sentence)}\n")
         sys.stdout.write(
-            f"{found.episodes} episodes: webarena-verified eval-tasks --output-dir {into}"
+            f"{amount(found.episodes, 'episode')}: webarena-verified eval-tasks --output-dir {into}"
             f" --config {into / 'config.json'}\n"
         )
         return [into]
