@@ -127,6 +127,11 @@ def _is_needed(found: re.Match[str], _: Exception) -> str:
     return f"a setting that others refer to (${{{found[1]}}}) is not set, or was removed with ~; give it a value"
 
 
+def _not_given(found: re.Match[str], error: Exception) -> str:
+    name = getattr(error, "full_key", None) or found[1]
+    return f"{name} is not set; give it, as in {name}=…"
+
+
 def _missing_variable(found: re.Match[str], error: Exception) -> str:
     key = getattr(error, "full_key", None) or getattr(error.__cause__, "full_key", None)
     if str(key).startswith("hydra."):  # the name of the folder, which holds the setting that needs it
@@ -162,6 +167,7 @@ _KNOWN: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Exception], str]],
     (re.compile(r"Additional config directory '(.+?)' not found"), _no_folder),
     (re.compile(r"Interpolation key '([^']+)' not found"), _refers_to_nothing),
     (re.compile(r"Error resolving interpolation '\$\{(?:\w+:)?(?:\$\{)?([\w.]+)"), _is_needed),
+    (re.compile(r"Missing mandatory value: (\S+)"), _not_given),
     (re.compile(r"Environment variable '([^']+)' not found"), _missing_variable),
     (re.compile(r"Ambiguous value for argument '(.+?)' 1\. "), _ambiguous),
     (re.compile(r"An item is already at '([^']+)'"), _exists),

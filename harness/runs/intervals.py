@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import atan, comb, cos, pi, sin, sqrt
+from math import atan, comb, cos, isclose, pi, sin, sqrt
 from statistics import NormalDist
 
 RESAMPLES = 10_000
@@ -243,7 +243,7 @@ def clustered_bootstrap(
         return Interval(value=0.0, low=low, high=high)
     mean, count = _mean(sums), len(sums)
     # Compared with a tolerance: the mean is rounded, so clusters that agree differ from it in the last digits.
-    if all(abs(part - mean * size) < 1e-9 for part, size in sums):
+    if count == 1 or all(isclose(part, mean * size, abs_tol=1e-9) for part, size in sums):
         other = wilson(0, count, confidence).high
         return Interval(value=mean, low=mean + other * (low - mean), high=mean + other * (high - mean))
     draw = random.Random(seed)  # a measurement to be repeated, not a secret

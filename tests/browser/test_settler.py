@@ -155,6 +155,14 @@ async def test_an_endless_script_is_stopped_and_told(web: Web, chromium: Chromiu
 
 
 @pytest.mark.slow
+async def test_an_endless_script_of_a_page_with_many_frames_is_stopped_once(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<button onclick='for(;;);'>hang</button><p>here</p>" + "<iframe srcdoc=x></iframe>" * 30)
+    async with visiting(chromium, web) as visit:
+        assert "'here'" in await visit.click("button", "hang")
+        assert visit.notices.count("did not end and was stopped") == 1
+
+
+@pytest.mark.slow
 async def test_a_page_that_reloads_for_ever_is_left_in_time(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<p>again</p><script>setTimeout(()=>location.reload(),10)</script>")
     web.page("/calm", "<p>calm</p>")

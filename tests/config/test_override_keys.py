@@ -73,6 +73,7 @@ def test_what_is_free_by_design_can_be_added(override: str) -> None:
 )
 def test_every_shipped_choice_passes(choice: str, tmp_path: Path) -> None:
     given = ["llm.model=m"] if choice.startswith("llm=") else []
+    given += ["agent.arguments.plan=x"] if choice == "agent=plan" else []
     suite = tmp_path / "mix.yaml"  # read with the settings, unlike a task file
     suite.write_text("benchmarks:\n  demo: {weight: 2}\n")
     configured([choice, *given, f"run.root={tmp_path}", f"task.path={suite if choice == 'task=suite' else 'x'}"])

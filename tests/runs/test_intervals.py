@@ -135,6 +135,14 @@ def test_of_nothing_everything_is_possible() -> None:
     assert clustered_rate({}) == wilson(0, 0)
 
 
+@pytest.mark.parametrize("clusters", [1, 2])
+def test_clusters_that_agree_but_for_rounding_are_known_at_any_size(clusters: int) -> None:
+    values = [8300356932.74327, 1898.4972911602638, 5875806.061435594]
+    found = clustered_bootstrap({str(number): values for number in range(clusters)}, bounds=(0.0, 1e12))
+    assert found.value == pytest.approx(sum(values) / 3)
+    assert found.high - found.low > 1e10, "so few clusters say little"
+
+
 @pytest.mark.parametrize("value", [-1.0, 0.0, 0.5, 1.0])
 def test_clusters_that_all_say_the_same_leave_room_for_those_not_seen(value: float) -> None:
     found = clustered_bootstrap({str(number): [value] * 3 for number in range(6)}, bounds=EITHER_WAY)

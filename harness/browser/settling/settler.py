@@ -10,6 +10,7 @@ effects of the action.
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from typing import Any, NotRequired, TypedDict
 
@@ -74,6 +75,8 @@ class Settler:
         self._tabs = tabs
         self._traffic = traffic
         self._settings = settings
+        # All frames of a page are late together, and Chromium refuses a second request to end the script of one page.
+        self._interrupting: dict[Tab, asyncio.Task[None]] = {}
         self._origin: Tab | None = None
         self._elements = 0
         self._arrives = False
@@ -254,6 +257,17 @@ class Settler:
 
     async def _interrupt(self, tab: Tab) -> None:
         """End a script that lets nothing else run, so that the page can at least be looked at."""
+        if (ending := self._interrupting.get(tab)) is None:
+            ending = self._interrupting[tab] = asyncio.create_task(self._end_script(tab))
+            ending.add_done_callback(partial(self._interrupted, tab))
+        await asyncio.shield(ending)
+
+    def _interrupted(self, tab: Tab, ending: "asyncio.Task[None]") -> None:
+        del self._interrupting[tab]
+        if not ending.cancelled():
+            ending.exception()  # all who waited may have been cancelled
+
+    async def _end_script(self, tab: Tab) -> None:
         try:
             async with asyncio.timeout(self._settings.action_timeout_s):
                 await tab.cdp.send("Runtime.terminateExecution")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from harness.actions import Action, Click
+from harness.actions import Action, Click, Scroll
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.tabs.screenshot import MISSING
 from harness.errors import InfraError
@@ -13,6 +13,8 @@ from harness.records import Done, Refused
 from tests.hostile.pages.wild import CALM, Reply, Stay, Wild, staying
 
 GO = "<button id=go onclick='go()'>go</button><p id=out></p>"
+_LOOKS = 40
+"""In how many further looks a page that costs its episode has done so."""
 MADE = "document.getElementById('out').textContent = 'made it'"
 
 
@@ -88,5 +90,7 @@ async def _play(chromium: ChromiumPool, row: Row) -> None:
             assert row.then in stay.text, (stay.text[:3000], told)
             _check_picture(stay, row)
         assert row.notice in told, told
+        for _ in range(_LOOKS if row.lost else 0):  # on a busy machine the page comes bit by bit
+            await stay.act(Scroll(direction="down"))
         evidence = await stay.gather()
         assert isinstance(evidence.html, str)
