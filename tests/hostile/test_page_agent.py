@@ -78,7 +78,8 @@ class Machine:
 
     def _note(self, way: str, port: int) -> None:
         """Somebody who has this port came: not those beside this test, whose own servers had the port before."""
-        owners = {one.pid for one in psutil.net_connections("inet") if one.laddr and one.laddr.port == port}
+        found = psutil.net_connections("inet")
+        owners = {one.pid for one in found if one.pid and one.laddr and one.laddr.port == port}
         ours = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
         if not owners or owners & ours:
             self.reached.add(way)
