@@ -19,6 +19,8 @@ RAY = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
     "RAY_AUTH_TOKEN": secrets.token_hex(32),
+    # Ray's workers are nice by 15: beside other tests they would be starved until they were taken for dead.
+    "RAY_worker_niceness": "0",
 }
 """For all processes of the cluster, and who uses it."""
 

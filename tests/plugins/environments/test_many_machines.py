@@ -29,6 +29,9 @@ pytestmark = [
 SLOW_S = 300
 """A node's first worker imports all of Ray, on a machine that may be busy."""
 
+MOST_FAILURES = 20
+"""An episode that fails so often never goes on."""
+
 
 class Rollout:
     """One episode, played as a trainer does: what fails is resumed, and never taken for a reward."""
@@ -70,6 +73,7 @@ class Rollout:
         if answer["type"] == "error":
             assert data["mask_sample"] is True and data["failure_class"] and "reward" not in data, data
             self.failures.append(data)
+            assert len(self.failures) < MOST_FAILURES, self.failures[-3:]
             return False
         self.turn = data
         return True
