@@ -28,12 +28,13 @@ from harness.browser.network.traffic import Traffic
 from harness.browser.page_settings import PageSettings
 from harness.browser.reading.document_client import together
 from harness.browser.reading.frames import ReadHints
+from harness.browser.reading.seen_element import ElementReader
 from harness.browser.rendering.observer import Observer, RenderedPage
 from harness.browser.rendering.similarity import fingerprint, renamed, with_ids
 from harness.browser.settling.settler import INIT_SCRIPT, WITH_ASKED_FRAMES, Settled, Settler
 from harness.browser.tabs import page_timers
 from harness.browser.tabs.page_clock import PageClock
-from harness.browser.tabs.screenshot import MISSING, take_screenshot
+from harness.browser.tabs.screenshot import MISSING, glance, take_screenshot
 from harness.browser.tabs.storage import Storage
 from harness.browser.tabs.tab import Tab
 from harness.browser.tabs.tabs import Tabs
@@ -48,6 +49,7 @@ _LOOKS = 3
 _TITLE_S = 2.0
 _UNDONE_WITHIN_S = 2.0
 _MARKED_WITHIN_S = 2.0
+_GLANCES_WITHIN_S = 2.0
 """A page that takes longer to say where its elements are is looked at again."""
 
 
@@ -107,6 +109,7 @@ class BrowserSession:
         self._clock = PageClock(context, self.tabs, limit_s=limit_s) if settings.stops_time else None
         self._pages = pages
         self._settings = settings
+        self._elements = ElementReader()
         self._observer = Observer(
             dialect=pages.observation.dialect.value, viewport=settings.viewport, html=pages.html, tree=pages.tree
         )
@@ -182,6 +185,21 @@ class BrowserSession:
     def stood_s(self) -> float:
         """For how long the time of the pages has stood still."""
         return 0.0 if self._clock is None else self._clock.stood_s
+
+    async def glance(self) -> bytes | None:
+        """See `WatchableEnvironment`."""
+        return None if (tab := self._current()) is None else await glance(tab, limit_s=_GLANCES_WITHIN_S)
+
+    async def is_at_password(self) -> bool:
+        """See `WatchableEnvironment`."""
+        seen = None if (tab := self._current()) is None else await self._elements.read(tab, None)
+        return seen is not None and seen.kind == "password"
+
+    def _current(self) -> Tab | None:
+        try:
+            return self.tabs.current
+        except Error:  # the last one has been closed, and the next one is not open yet
+            return None
 
     async def perform(self, action: Action) -> Outcome:
         """Do it; what cannot be done is an outcome, and a notice for the agent."""

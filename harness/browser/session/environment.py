@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from playwright.async_api import Browser, Error, Page
+from playwright.async_api import Browser, Page
 
 from harness.actions import Action, Cdp, Goto
 from harness.api import Artifacts, Benchmark
@@ -16,7 +16,6 @@ from harness.browser.network import effects_url, site_health
 from harness.browser.network.sending import SendingWatch
 from harness.browser.network.trace import Trace
 from harness.browser.page_settings import PageSettings
-from harness.browser.reading.seen_element import ElementReader
 from harness.browser.session import checkpoint, evidence, in_doubt, login, page_age, restoration, site_forms
 from harness.browser.session.benchmark_page import BenchmarkCalls
 from harness.browser.session.browser_session import BrowserSession, InitialState, SiteBinding
@@ -25,8 +24,6 @@ from harness.browser.session.page_scripts import PageScripts
 from harness.browser.session.restore_doubts import RestoreDoubts
 from harness.browser.session.restored_effects import RestoredEffects
 from harness.browser.session.shared_browser import SharedWindow
-from harness.browser.tabs.screenshot import glance
-from harness.browser.tabs.tab import Tab
 from harness.browser.visit_policy import NO_VISITS, EpisodeVisits
 from harness.errors import InfraError, SiteUnavailable
 from harness.protocols import RawEvidence, RestoreResult, StepResult
@@ -46,7 +43,6 @@ from harness.records import (
 from harness.settings.resume import ResumeSettings
 
 _CLOSES_WITHIN_S = 5.0
-_GLANCES_WITHIN_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +106,6 @@ class BrowserEnvironment:
         self._performing: Callable[[], Awaitable[None]] | None = None
         """Waits for the commands of a process that drives the browser; None = there is none."""
         self._visits: EpisodeVisits = NO_VISITS
-        self._elements = ElementReader()
         browser.on("disconnected", self._lost)
 
     async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> RestoreResult:
@@ -296,18 +291,11 @@ class BrowserEnvironment:
 
     async def glance(self) -> bytes | None:
         """See `WatchableEnvironment`."""
-        return None if (tab := self._current()) is None else await glance(tab, limit_s=_GLANCES_WITHIN_S)
+        return None if self._open is None else await self._open.glance()
 
     async def is_at_password(self) -> bool:
         """See `WatchableEnvironment`."""
-        seen = None if (tab := self._current()) is None else await self._elements.read(tab, None)
-        return seen is not None and seen.kind == "password"
-
-    def _current(self) -> Tab | None:
-        try:
-            return None if self._open is None else self._open.tabs.current
-        except Error:  # the last one has been closed, and the next one is not open yet
-            return None
+        return self._open is not None and await self._open.is_at_password()
 
     async def _wake(self) -> None:
         async with self._watched("waking the pages"):
