@@ -1,5 +1,7 @@
 """`harness plan` and resets: what they cost a sweep, by what a run folder records of them."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +33,18 @@ def recorded(tmp_path: Path) -> Path:
     return folder
 
 
-def estimator(folder: Path, *, instances: int = 1, reset_s: float | None = None, **shop: Any) -> Estimator:
+def estimator(
+    folder: Path,
+    tasks: Sequence[Task] = TASKS,
+    *,
+    lanes: int = 1,
+    instances: int = 1,
+    reset_s: float | None = None,
+    **shop: Any,
+) -> Estimator:
     sites = read_sites({"embedded": False, "shop": {"url": SHOP.url, "canonical": "http://shop.example", **shop}})
-    asked = WhatIf(limits=RateLimits(), instances={"shop": instances}, lanes=(1,), step_cpu_s=0.0, reset_s=reset_s)
-    return Estimator(TASKS, sites, folder, trials=1, what_if=asked)
+    asked = WhatIf(limits=RateLimits(), instances={"shop": instances}, lanes=(lanes,), step_cpu_s=0.0, reset_s=reset_s)
+    return Estimator(tasks, sites, folder, trials=1, what_if=asked)
 
 
 def wall_s(sweep: Estimator) -> float:
@@ -62,6 +72,18 @@ def test_with_a_spare_instance_only_the_first_reset_is_waited_for(recorded: Path
     task_s = free / 8
     spared = wall_s(estimator(recorded, instances=2, reset_s=task_s / 4, **HOOK))
     assert spared - free == pytest.approx(task_s / 4, rel=0.01)
+
+
+def test_with_as_many_spares_as_lanes_no_lane_waits_for_one_reset_in_a_hundred(recorded: Path) -> None:
+    """By the scheduler of runs itself, in its own time: two lanes, and a reset that takes half as long as a task."""
+    tasks = [replace(TASKS[0], task_id=f"t{number}") for number in range(200)]
+    half_a_task_s = wall_s(estimator(recorded)) / 8 / 2
+    waited = []
+    for instances in (2, 4):
+        sweep = estimator(recorded, tasks, lanes=2, instances=instances, reset_s=half_a_task_s, **HOOK)
+        (only,) = sweep.options(ENDLESS)
+        waited.append(only.forecast.spent["sites"])
+    assert waited[0] > 0.3 and waited[1] < 0.01
 
 
 def test_a_time_that_nobody_recorded_is_not_known(tmp_path: Path) -> None:

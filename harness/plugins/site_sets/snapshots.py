@@ -110,9 +110,14 @@ def make_spare(unit: Unit, snapshot: str, source: Path, wanted: str) -> None:
     folder.remove(spare)
     if shutil.disk_usage(unit.folder).free < 2 * folder.size(source):
         return
-    folder.copy(source, spare)
-    if folder.digest(spare) == wanted:
-        write_json(facts, {"snapshot": snapshot, "digest": wanted, "stamp": folder.stamp(spare)})
+    made = unit.folder / "spare.new"  # under another name until it is compared: no reset takes it before
+    folder.remove(made)
+    folder.copy(source, made)
+    if folder.digest(made) == wanted:
+        write_json(facts, {"snapshot": snapshot, "digest": wanted, "stamp": folder.stamp(made)})
+        made.rename(spare)
+    else:
+        folder.remove(made)
 
 
 def take_spare(unit: Unit, snapshot: str, wanted: str) -> Path | None:

@@ -44,6 +44,22 @@ def test_a_spare_that_is_being_taken_is_not_removed_by_who_makes_the_next_one(
     assert fresh is not None and folder.digest(fresh) == wanted
 
 
+def test_a_copy_is_no_spare_before_it_was_compared(unit: Unit, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted, digest = folder.digest(source), folder.digest
+    taken = []
+
+    def compared(path: Path) -> str:
+        taken.append(take_spare(unit, SEED, wanted))
+        return digest(path)
+
+    monkeypatch.setattr(folder, "digest", compared)
+    make_spare(unit, SEED, source, wanted)
+    monkeypatch.undo()
+    assert taken == [None]
+    fresh = take_spare(unit, SEED, wanted)
+    assert fresh is not None and folder.digest(fresh) == wanted
+
+
 @pytest.mark.parametrize("change", ["folder gone", "folder more", "mode"])
 def test_a_spare_whose_folders_were_changed_is_not_taken(unit: Unit, source: Path, change: str) -> None:
     """Databases need folders that are empty."""
