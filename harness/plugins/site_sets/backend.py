@@ -86,6 +86,9 @@ class Backend(Protocol):
 
     def log(self, one: Instance) -> str: ...
 
+    def memory(self, one: Instance) -> str:
+        """What it takes now, with a unit; "" = it does not run, or nobody can say."""
+
     def image(self, one: Instance) -> str:
         """What identifies its program beside its state; "" = nothing does."""
 

@@ -119,6 +119,13 @@ class ContainerBackend:
         done = self._call("logs", "--tail", "2000", found[0])
         return done.stdout + done.stderr
 
+    def memory(self, one: Instance) -> str:
+        for container, runs in self._states(one).items():
+            if runs:
+                done = self._call("stats", "--no-stream", "--format", "{{.MemUsage}}", container)
+                return done.stdout.partition("/")[0].strip()
+        return ""
+
     def image(self, one: Instance) -> str:
         if known := self._images.get(one.service.image):
             return known

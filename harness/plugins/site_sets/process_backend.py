@@ -97,6 +97,13 @@ class ProcessBackend:
             return file.read().decode("utf-8", "replace")
         return ""
 
+    def memory(self, one: Instance) -> str:
+        taken = 0
+        for process in _processes(one):
+            with suppress(psutil.Error):
+                taken += process.memory_info().rss
+        return f"{taken / 1e6:,.0f} MB" if taken else ""
+
     def image(self, one: Instance) -> str:
         return ""
 

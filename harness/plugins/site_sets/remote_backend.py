@@ -51,6 +51,9 @@ class RemoteBackend:
     def log(self, one: Instance) -> str:
         return ""
 
+    def memory(self, one: Instance) -> str:
+        return ""
+
     def image(self, one: Instance) -> str:
         return ""
 

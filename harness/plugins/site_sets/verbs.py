@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import psutil
+
 from harness.api.text import flat
 from harness.errors import ConfigError, ExitCode, HarnessError
 from harness.plugins.site_sets import folder
@@ -212,9 +214,13 @@ def doctor(of: Lifecycle, options: Namespace) -> int:
     lines = [
         (free > _LOW_BYTES, f"disk: {free / 1e9:,.1f} GB free below {place}"),
         (True, f"copies share their blocks (reflink): {shares}"),
+        (True, f"memory: {psutil.virtual_memory().available / 1e9:,.1f} GB available"),
     ]
     for name in of.set.services:
         lines += _needs(of, of.instance(name, 0))
+    for one in (one for group in of.groups(of.scale()) for one in of.members(group)):
+        if taken := of.backend(one.service).memory(one):
+            lines.append((True, f"{one.name}: takes {taken} of memory"))
     _print(*(f"{'yes' if good else 'no '}  {flat(text)}" for good, text in dict.fromkeys(lines)))
     return ExitCode.DONE if all(good for good, _ in lines) else ExitCode.BELOW
 

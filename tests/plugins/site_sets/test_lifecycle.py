@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -225,6 +226,14 @@ def test_a_service_that_does_not_come_up_is_named_with_its_last_line(small: Smal
     assert "Traceback" not in typed.err
     assert small.states() == {"app@0": "down"}
     assert "app@0 | the database is corrupt" in small.done("logs")
+
+
+def test_doctor_says_what_memory_there_is_and_what_each_instance_takes(small: SmallSite) -> None:
+    small.write()
+    small.done("up")
+    said = small.done("doctor")
+    assert re.search(r"^yes  memory: [\d.,]+ GB available$", said, re.MULTILINE)
+    assert re.search(r"^yes  app@0: takes [1-9]\d* MB of memory$", said, re.MULTILINE), said
 
 
 def test_a_port_of_another_program_is_named_and_the_program_left_alone(small: SmallSite) -> None:
