@@ -71,7 +71,11 @@ def reset(of: Lifecycle, options: Namespace) -> int:
     groups = of.reset(names, options.to)
     write_served(of, sys.executable)
     _tidy_behind(of)
-    _print(f"{', '.join(one.name for one in groups)}: {options.to}, verified, {time.monotonic() - begun:.1f} s")
+    took_s = time.monotonic() - begun
+    planes = [one for group in groups for one in of.members(group) if one.service.control is not None]
+    is_verified = all(one.unit.state().verified for one in planes)
+    how = "verified" if is_verified else "as its control plane says, not verified: there are no `state_urls`"
+    _print(f"{', '.join(one.name for one in groups)}: {options.to}, {how}, {took_s:.1f} s")
     return ExitCode.DONE
 
 

@@ -147,6 +147,14 @@ def test_a_control_plane_that_lies_is_found_out_by_the_state(small: SmallSite, p
     assert small.states() == {"shop@0": "healthy"} and plane.orders == 0
 
 
+def test_a_reset_without_a_state_to_compare_is_not_called_verified(small: SmallSite, plane: Plane) -> None:
+    small.write(remote(plane, "webharbor", state_urls=[]))
+    small.done("up")
+    assert "as its control plane says, not verified: there are no `state_urls`" in small.done("reset")
+    small.write(remote(plane, "webharbor"))
+    assert "seed, verified" in small.done("reset")
+
+
 def test_a_failed_reset_is_said_with_its_message(small: SmallSite, plane: Plane) -> None:
     small.write(remote(plane, "gasse"))
     small.done("up")
