@@ -315,6 +315,11 @@ def _check_service(one: Service, at: "_Fields") -> None:
     for foreign in _FOREIGN[one.backend]:
         if at.tree.get(foreign):
             raise ConfigError(f"{at.place}.{foreign} cannot be used with the back end {one.backend}; remove it")
+    if one.backend == "remote" and one.digest and not (one.control and one.control.state_urls):
+        raise ConfigError(
+            f"{at.place}.digest: nothing can be compared with it; give the addresses that show the state in"
+            " control.state_urls"
+        )
     _check_lists(one, at)
 
 

@@ -11,6 +11,7 @@ from harness.main import main
 from harness.plugins.site_sets.set_file import SHIPPED, find_set, parse_set, read_set
 
 APP: dict[str, Any] = {"command": "serve", "sites": ["shop"]}
+PLANE = {"backend": "remote", "url": "http://h", "sites": ["a"], "control": {"kind": "gasse", "url": "http://h"}}
 
 
 def a_set(**app: Any) -> dict[str, Any]:
@@ -66,6 +67,10 @@ def a_set(**app: Any) -> dict[str, Any]:
                 }
             },
             "control.kind='' is unknown; choose one of gasse, webharbor, classifieds",
+        ),
+        (
+            {"services": {"app": {**PLANE, "digest": "sha256:" + "0" * 64}}},
+            "services.app.digest: nothing can be compared with it",
         ),
         ({"services": {"a": APP, "b": APP}}, "site shop is served by a and by b"),
     ],
