@@ -5,12 +5,12 @@ cannot be reset, all its sites keep their state, because the job's changes there
 Why: docs/decisions/resume.md#with-a-reset-hook-a-resumed-job-is-always-reset-and-replayed
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from harness.episode.job import Job
 from harness.journal.index import EpisodeResult
-from harness.runner.dirty_sites import DirtySites, SiteInstance
+from harness.runner.dirty_sites import DirtySites, JobKey, SiteInstance
 from harness.runner.site_locks import LockPlanner
 
 
@@ -27,9 +27,9 @@ class SiteState:
         """The instances that must be reset before a job can begin."""
         # A checkpoint is right only where nobody else used the site since, and the disk must say so; else it is reset.
         keeps = (job.task.task_id, job.trial) if self._keeps(job, at) else None
-        due = [
-            one for one in map(SiteInstance._make, at.items()) if self._upkeep.needs_reset(one, job.task, keeps=keeps)
-        ]
+        due = self._due(job, at, keeps)
+        if keeps is not None and self._is_half_gone(job, at, due):
+            due = self._due(job, at, None)
         together = self._upkeep.together
         if any(one.site in together for one in due):
             there = self._sharing.sites.instances
@@ -37,6 +37,22 @@ class SiteState:
                 SiteInstance(site, url) for site in sorted(together) for url in there[site] if (site, url) not in due
             )
         return tuple(due)
+
+    def _due(self, job: Job, at: Mapping[str, str], keeps: JobKey | None) -> list[SiteInstance]:
+        places = map(SiteInstance._make, at.items())
+        return [one for one in places if self._upkeep.needs_reset(one, job.task, keeps=keeps)]
+
+    def _is_half_gone(self, job: Job, at: Mapping[str, str], due: Collection[SiteInstance]) -> bool:
+        """Whether a site that an attempt used will not be as it was left, while others would be.
+
+        Then neither a checkpoint nor a replay is right, unless all are reset.
+        """
+        outcome = self._sharing.outcome(job)
+        if outcome is None or not all(self._upkeep.covers(site, job.task) for site in at):
+            return False
+        gone = {one.site for one in due}
+        gone |= {one.site for one in map(SiteInstance._make, at.items()) if self._upkeep.is_clean(one)}
+        return bool(gone & self._sharing.changed(outcome))
 
     def given(self, job: Job, at: Mapping[str, str]) -> Job:
         """The job as a lane gets it; the instances that it may change are marked as dirty first."""

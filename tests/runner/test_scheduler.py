@@ -9,7 +9,7 @@ import pytest
 from harness.episode.job import Job
 from harness.errors import ConfigError, SiteUnavailable
 from harness.journal.site_log import SiteLog
-from harness.records import Task
+from harness.records import SideEffect, Task
 from harness.runner.dirty_sites import DirtySites, ResetWhen, SiteInstance
 from harness.runner.scheduler import MAX_SKIPS, Scheduler
 from tests.journal.episodes import acted, decided, opened
@@ -338,6 +338,21 @@ async def test_with_checkpoints_one_that_goes_on_finds_what_it_left_and_somebody
         back = await taken(schedule, 0)
         assert (ids(back), back.clean) == (["1"], ("shop",)), "the site was reset since"
     assert len(hook.calls) == 3
+
+
+async def test_one_that_goes_on_after_one_of_its_sites_was_used_by_another_finds_all_of_them_reset() -> None:
+    hook, journals = Hook(), Journals()
+    upkeep, sharing = DirtySites(hook, ["shop", "forum"]), journals.sharing(safe_to_open=["shop", "forum"])
+    posted = SideEffect(method="POST", url="http://forum.localhost/", status=None)
+    async with Scheduler([writer("1", "shop", "forum"), writer("2")], sharing, upkeep, keeps_sites=True) as schedule:
+        job = await taken(schedule, 0)
+        begun = replace(opened(of=job.task), instances=job.instances)
+        journals.write(begun, acted(0), decided(1), acted(1), decided(2), replace(acted(2), effects=(posted,)))
+        await schedule.settle(0, schedule.held[0], over=False)
+        assert ids(await taken(schedule, 0)) == ["2"]
+        await schedule.settle(0, schedule.held[0], over=True)
+        again = await taken(schedule, 0)
+        assert (ids(again), set(again.clean)) == (["1"], {"shop", "forum"}), "both, or neither"
 
 
 async def test_pages_that_may_change_something_when_they_are_opened_again_keep_no_site() -> None:
