@@ -230,7 +230,7 @@ def judge(task: Posed, story: Story, effects: Sequence[Effect], score: float | N
     """One task, by its effects on the site (those of other tasks are left out) and by its journal."""
     mine = [effect for effect in effects if effect.task == task.name]
     posts = sum(effect.method != "GET" for effect in mine)
-    counts = not task.hooked and task.kind.configured and task.kind.site in SAFE
+    counts = not task.hooked and task.kind.site in SAFE
     harmless, in_doubt = story.interrupted_clicks(HARMLESS if counts else ())
     return Case(
         task=task,

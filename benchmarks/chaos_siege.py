@@ -113,7 +113,7 @@ async def _stage(mode: Mode, tasks: Sequence[Posed], setting: Setting, folder: P
     watched(site, watch)
     async with SiteServer(site) as server:
         port = server.port
-        paths = write(tasks, folder, port=port)
+        paths = write(tasks, folder)
         plans = read_plans(paths[1], {task.name[1:]: intent(task) for task in tasks})
         endpoint = Endpoint(plans, tasks, site=site, watch=watch, latency_s=setting.latency_s)
         async with serving(endpoint) as endpoint_port:

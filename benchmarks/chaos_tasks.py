@@ -15,8 +15,6 @@ Step = dict[str, Any]
 OWN, TWIN, OLD = "own", "twin", "old"
 SAFE = (OWN, TWIN)
 """Sites whose settings declare that opening their addresses changes nothing; on the old one, links do."""
-FREE = "free.localhost"
-"""Host of the site that no setting knows."""
 
 
 HARMLESS = ("Continue",)
@@ -52,13 +50,6 @@ class Kind:
     """How long the page takes to send it."""
     by_get: bool = False
     """Whether its effects are GET requests, which nobody can tell from looking."""
-    configured: bool = True
-    """Whether its site is named in the settings."""
-
-
-def _order(name: str, *, configured: bool = True) -> Kind:
-    steps = (click("Place order"), ON, ON, STOP)
-    return Kind(name=name, start="order", steps=steps, wanted={"Place order": 1}, configured=configured)
 
 
 def _later(delay_ms: int) -> Kind:
@@ -76,7 +67,7 @@ def _later(delay_ms: int) -> Kind:
 
 
 KINDS = (
-    _order("order"),
+    Kind(name="order", start="order", steps=(click("Place order"), ON, ON, STOP), wanted={"Place order": 1}),
     Kind(name="votes", start="votes", wanted={"Vote 5": 1, "Vote 2": 1}, steps=(
         click("Vote 5"), {"do": "goto", "url": "{base}/{task}/votes"}, click("Vote 2"), ON, STOP,
     )),
@@ -94,7 +85,6 @@ KINDS = (
     )),
     Kind(name="after the last step", start="later900", wanted={"Send in 900 ms": 1}, awaits="Send in 900 ms",
          awaits_at=2, awaits_s=0.9, steps=(click("Send in 900 ms"), STOP)),
-    _order("no site of the settings", configured=False),
     Kind(name="vote", start="votes", wanted={"Vote 5": 1}, steps=(click("Vote 5"), STOP)),
     Kind(name="popup", start="counter", wanted={"Confirm": 1}, steps=(
         click("Open the counter"), click("Confirm"), ON, STOP,
@@ -160,10 +150,9 @@ def posed(kinds: Sequence[Kind], *, hook: bool) -> tuple[Posed, ...]:
     found = []
     for number, kind in enumerate(kinds, start=1):
         name = f"t{number}"
-        first = kind.site if kind.configured else FREE
-        wanted = Counter({(first, key.format(task=name)): count for key, count in kind.wanted.items()})
+        wanted = Counter({(kind.site, key.format(task=name)): count for key, count in kind.wanted.items()})
         wanted.update({(TWIN, key.format(task=name)): count for key, count in kind.wanted_on_twin.items()})
-        found.append(Posed(name=name, kind=kind, wanted=wanted, hooked=hook and kind.configured))
+        found.append(Posed(name=name, kind=kind, wanted=wanted, hooked=hook))
     return tuple(found)
 
 
@@ -173,11 +162,11 @@ def site_of(place: str) -> str:
     return parts[1] if len(parts) == 3 else place
 
 
-def write(tasks: Sequence[Posed], folder: Path, *, port: int) -> tuple[Path, Path]:
+def write(tasks: Sequence[Posed], folder: Path) -> tuple[Path, Path]:
     """Write task file and plan file; gives their paths."""
     entries, plans = [], []
     for task in tasks:
-        base = f"http://{task.kind.site}.test" if task.kind.configured else f"http://{FREE}:{port}"
+        base = f"http://{task.kind.site}.test"
         entries.append(_entry(task, base))
         steps = [
             _filled(step, {"task": task.name, "base": base, "twin": f"http://{TWIN}.test"}) for step in task.kind.steps
@@ -206,7 +195,7 @@ def _entry(task: Posed, base: str) -> dict[str, Any]:
         }
         for url, text in states
     ]
-    sites = [task.kind.site, *([TWIN] if task.kind.wanted_on_twin else [])] if task.kind.configured else ["elsewhere"]
+    sites = [task.kind.site, *([TWIN] if task.kind.wanted_on_twin else [])]
     return {
         "task_id": int(task.name[1:]), "sites": sites, "require_login": False, "storage_state": None,
         "start_url": f"{base}/{task.name}/{task.kind.start}", "geolocation": None, "intent": intent(task),
