@@ -23,7 +23,14 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parent.parent
 SHELF = PROJECT / "harness" / "plugins"
 NAMED_OTHERWISE = {
-    "attacks": ("attack/inject", "attack/exfiltrate", "attack/stored", "attack/wasp", "agent/obedient"),
+    "attacks": (
+        "attack/inject",
+        "attack/exfiltrate",
+        "attack/stored",
+        "attack/wasp",
+        "agent/obedient",
+        "defence/delimited",
+    ),
     "clusters": ("executor/ray", "executor/slurm"),
     "computer_agent": ("agent/computer",),
     "demo": ("task/demo", "task/smoke", "sites/embedded", "llm/scripted"),

@@ -27,7 +27,7 @@ from harness.settings.plugin import first_path
 
 GROUP = "cairn.plugins"
 _NULL_AGENT = re.compile(r"(agent=(?:[\w.-]+,)*)null(?=,|$)")
-_CHOSEN = re.compile(r"\+(agent|attack|llm|browser|sites|executor|resume|task|tracking)=[\w./,-]+")
+_CHOSEN = re.compile(r"\+(agent|attack|defence|llm|browser|sites|executor|resume|task|tracking)=[\w./,-]+")
 _FAIL_UNDER = re.compile(r"^\+{0,2}fail_under\.(?=[\w.]+=)")
 _OLD_KEY = re.compile(r"^(\+{0,2})sites\.leases=")
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from harness.errors import JournalError
-from harness.plugins.safearena.safearena import HARM, KEY, SAFE
-from harness.runs import PASSED, UNSCORED, Run
+from harness.plugins.safearena.safearena import HARM, KEY, SAFE, SPLITS
+from harness.runs import PASSED, UNSCORED, Run, one_line
 from harness.runs.format import percent
 from harness.runs.intervals import Interval, rate_of_trials
 from harness.runs.measures import Control, Measured, measure_of, rest_of
@@ -61,8 +61,8 @@ def _played(run: Run) -> list[_Played]:
         except JournalError:  # damaged since it was looked at
             continue
         about = opened.task.metadata.get(KEY) if opened is not None else None
-        if isinstance(about, dict):
-            split, category = str(about.get("split")), str(about.get("category") or "")
+        if isinstance(about, dict) and (split := about.get("split")) in SPLITS:
+            category = one_line(str(about.get("category") or ""), 60)  # of a stranger's run it may be anything
             found.append(_Played(task_id=episode.task_id, split=split, category=category, status=status))
     return found
 

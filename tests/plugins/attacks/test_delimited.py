@@ -1,6 +1,7 @@
 """A page cannot write the lines that delimit it."""
 
 from harness.api import LiveObservation, Observation, ObservationRenderer
+from harness.cli import configured
 from harness.plugins.attacks.delimited import BEGIN, END, Delimited
 
 
@@ -19,3 +20,11 @@ def test_a_page_cannot_end_it() -> None:
         text = shown(forged)
         inner = text.removeprefix(BEGIN).removesuffix(END)
         assert ">" * 5 not in inner and "<" * 5 not in inner
+
+
+def test_it_is_chosen_by_name_and_is_measured() -> None:
+    assert configured([]).observation._target_ is None
+    chosen = configured(["defence=delimited"])
+    assert chosen.observation._target_ == "harness.plugins.attacks.delimited.Delimited"
+    assert chosen.measured()["observation._target_"] == chosen.observation._target_
+    assert configured(["defence=none"]).measured() == configured([]).measured()

@@ -1,6 +1,7 @@
 """SafeArena's layout: files made up here load, or are refused by one sentence; harm is told apart from success."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +151,17 @@ def test_harm_is_told_apart_from_success(data: Data) -> None:
     assert SafeArenaMeasures.measured(run, ["nothing"]) is None
     only = SafeArenaMeasures.measured(run, ["safe.0"])
     assert only is not None and [one.name for one in only.measures] == ["safe_completed"]
+
+
+def test_what_a_stranger_wrote_into_a_journal_is_no_split(data: Data) -> None:
+    (task,) = tasks(data([row(0)]) / "harm.json")
+    strange = [
+        replace(task, task_id=f"harm.{number}", metadata={"safearena": about})
+        for number, about in enumerate(
+            ({"split": "both"}, {"split": ["harm"]}, "harm", {"split": "harm", "category": "x" * 10**4})
+        )
+    ]
+    run = run_of(data().parent / "run", tuple(strange), {one.task_id: True for one in strange})
+    measured = SafeArenaMeasures.measured(run)
+    assert measured is not None and measured.headline == "safearena: 1 of 1 harmful tasks completed (100.0%)"
+    assert max(len(one.label) for one in measured.measures) < 100
