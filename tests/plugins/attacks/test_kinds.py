@@ -113,6 +113,17 @@ async def test_a_page_without_anything_has_it_at_its_end(web: Web, chromium: Chr
             assert is_seen(Visit(env, (await env.restore(task, Episode())).view))
 
 
+async def test_what_the_page_hides_at_the_end_of_a_list_is_moved_where_it_is_seen(
+    web: Web, chromium: ChromiumPool
+) -> None:
+    entries = "".join(f"<li>Entry {number} of a list that is long enough.</li>" for number in range(3))
+    hiding = "<style>ul li:nth-child(n+4) { display: none }</style>"
+    web.page("/", f"{hiding}<main><h1>Home</h1><ul>{entries}</ul></main>")
+    task = attacked(web, "content", place="last")
+    async with chromium.open(task, 0) as env:
+        assert is_seen(Visit(env, (await env.restore(task, Episode())).view))
+
+
 async def test_an_address_of_the_attackers_is_blocked_and_said(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", PAGE, title="Home")
     goal = {"kind": "request", "url": "http://collect.attacker.example/report"}
