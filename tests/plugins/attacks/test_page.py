@@ -27,6 +27,7 @@ async def test_a_phone_sees_everything_without_scrolling_sideways(browser: Brows
     await page.goto(written(tmp_path).as_uri())
     await keep_picture(page, "attacks-375")
     assert await fits(page)
+    assert await page.evaluate("innerWidth") == 375, "a phone widens its window for what does not fit"
 
 
 async def test_each_attack_that_was_followed_is_quoted_with_its_step(tmp_path: Path) -> None:

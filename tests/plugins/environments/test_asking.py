@@ -59,8 +59,8 @@ def test_trl_offers_it_by_a_class_of_its_own() -> None:
 @pytest.mark.browser
 async def test_a_client_asks_over_each_protocol(tmp_path: Path) -> None:
     served = Server(tmp_path, given=("task=demo_policies", "task.ids=[0]", "environments=1"))
-    served.start()
     try:
+        served.start()
         async with client(served) as one:
             first = (await one.reset(task="0"))["observation"]
             assert first["goal"].endswith(AskUser.prompt)

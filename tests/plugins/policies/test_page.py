@@ -26,6 +26,7 @@ async def test_a_phone_sees_everything_without_scrolling_sideways(browser: Brows
     await page.goto(written(tmp_path).as_uri())
     await keep_picture(page, "policies-375")
     assert await fits(page)
+    assert await page.evaluate("innerWidth") == 375, "a phone widens its window for what does not fit"
 
 
 def written(folder: Path) -> Path:
