@@ -8,8 +8,8 @@ from harness.runs.episode import Episode
 from harness.runs.run import Run
 
 
-class Judged(Protocol):
-    """What a verdict is about."""
+class EpisodeVerdict(Protocol):
+    """A verdict on one episode."""
 
     @property
     def task_id(self) -> str: ...
@@ -18,7 +18,7 @@ class Judged(Protocol):
     def trial(self) -> int: ...
 
 
-T = TypeVar("T", bound=Judged)
+T = TypeVar("T", bound=EpisodeVerdict)
 
 
 def judged_episodes(run: Run, judge: Callable[[Episode], T | None]) -> tuple[list[T], int]:
