@@ -16,7 +16,7 @@ from harness.plugins.diff.alignment import Move, parting_of, rows_of
 from harness.plugins.diff.whole_runs import part_runs
 from harness.records import Acted, Decided, Opened, Record, Refused
 from harness.runs import Run
-from tests.looking import serious_violations
+from tests.looking import keep_picture, serious_violations
 from tests.reports.runs import Shape, episode, fill, task, write
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e"
@@ -220,7 +220,9 @@ async def test_seven_columns_fit_and_a_phone_shows_two(browser: Browser, tmp_pat
         "[...document.querySelectorAll('thead th')].every((cell) => cell.scrollWidth <= cell.clientWidth)"
     )
     assert await serious_violations(page) == []
+    await keep_picture(page, f"diff-{theme}-1440")
     await page.set_viewport_size({"width": 390, "height": 844})
+    await keep_picture(page, f"diff-{theme}-390")
     assert await page.evaluate("document.documentElement.scrollWidth") == 390
     edges = await page.evaluate(
         "[...document.querySelectorAll('thead th')].map((cell) => cell.getBoundingClientRect().right)"
