@@ -78,6 +78,7 @@ BENCHMARKS = {
         quick=({"strategy": "replay", "steps": 6, "latency_ms": 200},),
     ),
     "report_scale": Plan(full=({},), quick=({"tasks": 8, "steps": 4, "many": 40},)),
+    "questions": Plan(full=({},), quick=({"episodes": 20, "tasks": 20, "steps": 4},)),
     "tracking_write": Plan(full=({},), quick=({"trajectories": 500, "rounds": 1},)),
     "limiter": Plan(full=({},), quick=({"minutes": 0.2, "lanes": 8},)),
     "scanning": Plan(full=({},), quick=({"only": "redaction"},)),
