@@ -246,8 +246,8 @@ class BrowserEnvironment:
     async def act(self, action: Action) -> StepResult:
         self._go_on()
         self._has_begun = False
-        await self._wake()
         try:
+            await self._wake()
             async with self._patient():
                 landed = await self._step(action, self._planted.step + 1, image=self._takes_pictures)
                 # After the observation, when the page has come to rest, and in its record: one of its own could be lost

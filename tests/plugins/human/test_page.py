@@ -387,13 +387,13 @@ async def test_a_picture_follows_what_the_browser_does(table: Table, browser: Br
     await deciding
     await expect(page.locator("body")).to_have_attribute("data-phase", "busy")
     shown = blank_picture((640, 360))
-    await page.wait_for_function("document.getElementById('shot').naturalWidth === 640")
+    await expect(page.locator("#shot")).to_have_js_property("naturalWidth", 640)
     assert await page.locator("#screen").get_attribute("class") == "live"
     again = asked(table.desk, watched=Watched(glance))
     await expect(page.locator("body")).to_have_attribute("data-phase", "turn")
-    await page.wait_for_function("document.getElementById('shot').naturalWidth === 1280")
+    await expect(page.locator("#shot")).to_have_js_property("naturalWidth", 1280)
     shown = blank_picture((320, 180))
-    await page.wait_for_function("document.getElementById('shot').naturalWidth === 320")
+    await expect(page.locator("#shot")).to_have_js_property("naturalWidth", 320)
     again.cancel()
     await page.close()
 
