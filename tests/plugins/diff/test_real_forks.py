@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.config import PROJECT
+from harness.errors import ExitCode
 from harness.plugins.diff.whole_runs import part_runs
 from harness.runs import Run
 from tests.e2e.conftest import environment
@@ -27,7 +28,8 @@ def test_all_demo_tasks_part_at_the_step_of_their_forks(tmp_path: Path, forked: 
         only = f"task.ids={list(SHORT)}" if name == "again" else "task.ids=null"
         given = ("fork", f"{root / 'parent'}@{step}", f"run.id={name}", only, *shared, *OTHER)
         done = forked.run("harness.main", *given, cwd=tmp_path, env=env, timeout_s=3000)
-        assert done.returncode == 0, done.stdout + done.stderr
+        # Two tasks need a judge, and their forks stay unscored.
+        assert done.returncode in (ExitCode.DONE, ExitCode.UNSCORED), done.stdout + done.stderr
     parent, found = Run(root / "parent"), list[tuple[int, int]]()
     for name, step in forks.items():
         for one in part_runs([parent, Run(root / name)]):
