@@ -49,8 +49,8 @@ _LOOKS = 3
 _TITLE_S = 2.0
 _UNDONE_WITHIN_S = 2.0
 _MARKED_WITHIN_S = 2.0
-_GLANCES_WITHIN_S = 2.0
 """A page that takes longer to say where its elements are is looked at again."""
+_GLANCES_WITHIN_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,7 +78,7 @@ class RestoredEffects:
         compares: bool,
         was_reset: Callable[[str], bool],
         guard: Callable[[], AbstractAsyncContextManager[None]],
-        stands_still: bool = False,
+        stands_still: bool,
     ) -> None:
         """
         Args:
