@@ -17,7 +17,7 @@ from pathlib import Path
 
 from chaos import Plan, Playing, moments, play_calm
 from chaos_checks import Row, Run, rows
-from chaos_own_mutants import attack_own
+from chaos_own_mutants import DEADLINE_S, attack_own
 from chaos_patches import Patch, apply
 from chaos_stage import PROJECT, Stage, stage
 
@@ -139,7 +139,7 @@ def _plan(project: Path, folder: Path, mutant: Mutant) -> Plan:
         overrides=("task=demo", f"task.ids={TASKS}", *same),
         folder=folder,
         workers=WORKERS,
-        deadline_s=300,
+        deadline_s=DEADLINE_S,
     )
 
 

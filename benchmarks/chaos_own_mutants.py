@@ -8,12 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from chaos_aiming import DECIDED, EFFECT, FREEZE
+from chaos_aiming import DECIDED, EFFECT, FREEZE, THINKING
 from chaos_judge import Verdict
 from chaos_own import KILLS_EACH, Wanted, exact, modes_of, siege
 from chaos_patches import Patch
 from chaos_siege import Setting
 from chaos_tasks import KINDS
+
+
+DEADLINE_S = 900.0
+"""Of a mutant's run: a busy machine is no violation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,11 +247,14 @@ OWN_MUTANTS = (
     OwnMutant(
         name=UNAWAITED, patches=PATCHES[UNAWAITED], modes="auto-hook", kinds=("late, then left", "draft, then left")
     ),
+    # Between two steps nothing else is in doubt, so all kills aim there: the page that counts is opened again.
     OwnMutant(
         name=DROPPED,
         patches=PATCHES[DROPPED],
         modes="auto-none",
         kinds=("visits are counted", "page of a link by GET"),
+        aim=THINKING,
+        victim="worker",
     ),
     # Lost only if the browser ends before it has told of a request of which the model knows, so all kills aim there.
     OwnMutant(
@@ -288,7 +295,7 @@ async def attack_own(
             project=copy_of(folder / f"own-{number}", mutant.patches),
             folder=folder / f"own-runs-{number}",
             seed=str(seed),
-            deadline_s=300,
+            deadline_s=DEADLINE_S,
         )
         found = await (exact(setting) if mutant.exactly else siege(_wanted(mutant, episodes), setting))
         fine &= _noticed(mutant, found)
