@@ -15,7 +15,6 @@ from chaos_patches import Patch
 from chaos_siege import Setting
 from chaos_tasks import KINDS
 
-
 DEADLINE_S = 900.0
 """Of a mutant's run: a busy machine is no violation."""
 
