@@ -131,7 +131,7 @@ async def test_a_document_that_comes_while_time_stands_still_stands_still(web: W
     web.pages["/late"] = late
     web.page("/", f"{reporting('page')}<script>setTimeout(() => {{ let f = document.createElement('iframe');"
              " f.src = '/late'; document.body.append(f) }, 30)</script>")  # fmt: skip
-    async with visiting(stopped(web), web):
+    async with visiting(web.pool(replace(STOPPED, settle_timeout_s=2.0)), web):
         come.set()
         await told.still("late")
 

@@ -142,6 +142,25 @@ async def test_a_page_that_never_rests_is_left_in_time_and_the_agent_is_told_onc
         over.set()
 
 
+async def test_a_frame_whose_document_never_comes_is_waited_for_once(web: Web) -> None:
+    over = asyncio.Event()
+
+    async def never(_: Asked) -> Answer:
+        await over.wait()
+        return html("")
+
+    web.pages["/never"] = never
+    script = "setTimeout(() => { const f = document.createElement('iframe'); f.src = '/never'; document.body.append(f) })"
+    web.page("/", f"<p>here</p><script>{script}</script>")
+    async with visiting(web.pool(replace(QUICK, settle_timeout_s=1.0)), web) as visit:
+        assert "here" in visit.text
+        assert "still busy after 1 s" in visit.notices
+        assert "was stopped" not in visit.notices, "no script was ended"
+        await visit.act(InvalidAction())
+        assert "still busy" not in visit.notices
+        over.set()
+
+
 @pytest.mark.slow
 async def test_an_endless_script_is_stopped_and_told(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<button onclick='for(;;);'>hang</button><p>here</p>")

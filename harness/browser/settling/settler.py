@@ -132,6 +132,7 @@ class Settler:
             if asyncio.get_running_loop().time() >= deadline and not tab.moving and not tab.opening:
                 seconds = self._settings.settle_timeout_s
                 self._tabs.notice(f"the page was still busy after {seconds:g} s (waiting for {busy})")
+                tab.give_up_frames()  # what outlasted a whole settling is not waited for again
                 return self._settled(tab, surely=True)
 
     def is_at(self, settled: Settled) -> bool:
@@ -147,7 +148,7 @@ class Settler:
         ignored = sorted(self._ambient)
         try:
             async with asyncio.timeout(self._settings.action_timeout_s):
-                rested = await together(*(_run(tab, frame, _RESTED, ignored) for frame in tab.page.frames))
+                rested = await together(*(_run(tab, frame, _RESTED, ignored) for frame in tab.loaded_frames))
         except TimeoutError:
             return False  # a script that lets nothing else run; settling ends it
         except Error as exc:
@@ -207,7 +208,7 @@ class Settler:
     async def _quiet(self, tab: Tab, deadline: float, *, early: bool) -> str:
         """What the tab's frames still wait for when the time is over; "" = they are quiet."""
         document = tab.commits
-        answers = await together(*(self._ask(tab, frame, deadline, early=early) for frame in tab.page.frames))
+        answers = await together(*(self._ask(tab, frame, deadline, early=early) for frame in tab.loaded_frames))
         if not answers or answers[0] is None:
             return "a new page"
         due = [answer.get("due") for answer in answers if answer]

@@ -82,7 +82,7 @@ class PageClock:
         await together(
             _heard(tab.evaluate(f"window.__cairnClock?.{what}()")),
             _heard(sender(tab.cdp)("Animation.setPlaybackRate", playbackRate=rate)),
-            *(_heard(self._tell_frame(frame, what, rate)) for frame in tab.page.frames[1:]),
+            *(_heard(self._tell_frame(frame, what, rate)) for frame in tab.loaded_frames[1:]),
         )
 
     async def _tell_frame(self, frame: Frame, what: str, rate: float) -> None:

@@ -38,7 +38,7 @@ class PageTimer:
 
 async def pending_timers(tabs: tuple[Tab, ...]) -> list[PageTimer]:
     """The pending timers of all pages; a page that does not answer, or that has broken our script, has none."""
-    documents = [(tab, tab.commits, frame) for tab in tabs for frame in tab.page.frames]
+    documents = [(tab, tab.commits, frame) for tab in tabs for frame in tab.loaded_frames]
     answers = await together(*(_due(frame) for _, _, frame in documents))
     return [
         timer

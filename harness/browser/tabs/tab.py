@@ -12,7 +12,7 @@ from enum import Enum
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from playwright.async_api import CDPSession, Error, Page
+from playwright.async_api import CDPSession, Error, Frame, Page
 
 from harness.browser.driver.cdp_receive import fast_listener
 from harness.browser.driver.cdp_send import sender
@@ -147,6 +147,13 @@ class Tab:
         return None if move is None else move.url
 
     @property
+    def loaded_frames(self) -> list[Frame]:
+        """The frames that hold a document, the main frame first. One whose first is still to come runs no script, and
+        playwright would wait for it.
+        """
+        return [frame for frame in self.page.frames if frame.url or frame is self.page.main_frame]
+
+    @property
     def frames_moving(self) -> bool:
         self._expire()
         return bool(self._moves)
@@ -200,7 +207,7 @@ class Tab:
     async def hold_back(self) -> None:
         """Let the page and its frames begin no request any more; what is on its way goes on, and all of it is known."""
         await self._told("Network.setBlockedURLs", {"urls": ["*"]})
-        for frame in self.page.frames:
+        for frame in self.loaded_frames:
             # Playwright's own session has a queue of its own: its answer comes behind the events of what left before.
             await frame.title()
 
@@ -233,6 +240,10 @@ class Tab:
         """Forget navigations that were stopped or never began."""
         self._moves.clear()
         self.opening = 0
+
+    def give_up_frames(self) -> None:
+        """Do not wait any more for the documents that frames are on their way to."""
+        self._moves = {frame: move for frame, move in self._moves.items() if frame == self._main}
 
     def _expire(self) -> None:
         """No event reports a request of a page that came to nothing (`mailto:`, a refused scheme)."""
