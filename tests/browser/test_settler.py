@@ -150,7 +150,9 @@ async def test_a_frame_whose_document_never_comes_is_waited_for_once(web: Web) -
         return html("")
 
     web.pages["/never"] = never
-    script = "setTimeout(() => { const f = document.createElement('iframe'); f.src = '/never'; document.body.append(f) })"
+    script = (
+        "setTimeout(() => { const f = document.createElement('iframe'); f.src = '/never'; document.body.append(f) })"
+    )
     web.page("/", f"<p>here</p><script>{script}</script>")
     async with visiting(web.pool(replace(QUICK, settle_timeout_s=1.0)), web) as visit:
         assert "here" in visit.text
