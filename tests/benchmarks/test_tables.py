@@ -45,6 +45,7 @@ def settings_of(benchmark: str) -> Config:
     return configured([f"task={benchmark}", *(() if needs_none else ("task.path=x",))])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_what_a_benchmarks_table_says_of_settings_is_so(benchmark: str) -> None:
     table = rows(benchmark)
@@ -61,6 +62,7 @@ def test_what_a_benchmarks_table_says_of_settings_is_so(benchmark: str) -> None:
     assert set(BENCHMARKS[benchmark]) <= said.keys()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_the_figures_of_a_benchmarks_table_are_those_of_its_settings(benchmark: str) -> None:
     """What stands under "here" in words."""

@@ -169,7 +169,7 @@ async def test_two_episodes_at_once_have_their_frames(web: Web, on_demand: Chrom
 
 @pytest.mark.browser
 @needs_shell
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", PAGES)
 async def test_observations_notices_and_pictures_are_those_of_a_browser_that_renders_always(name: str) -> None:
     with served() as site:

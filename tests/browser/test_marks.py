@@ -192,7 +192,7 @@ def names(body: RenderedPage, marks: Mapping[str, Box]) -> set[str]:
     return {body.nodes[id].name for id in marks}
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", PAGES)
 async def test_the_centre_of_every_mark_hits_its_element(page: Page, name: str) -> None:
     await show(page, PAGES[name])

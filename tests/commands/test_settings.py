@@ -61,6 +61,7 @@ def test_at_80_columns_names_are_whole_and_nothing_is_cut() -> None:
     assert any(line.startswith("executor.task_deadline_s ") and "Default: null." in line for line in lines)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("pattern", "names"),
     [

@@ -46,6 +46,7 @@ def test_commands_are_in_blocks_of_commands_and_each_mark_is_understood() -> Non
     assert wrong == [] and len(EXCUSED) == marks
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("block", EXCUSED, ids=lambda block: block.place)
 def test_what_is_not_run_has_settings_and_options_that_there_are(
     block: Block, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

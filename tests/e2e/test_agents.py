@@ -100,6 +100,7 @@ def test_without_a_legend_the_scripted_endpoint_says_that_it_cannot_see(start: S
     assert "I cannot read pictures; set agent.legend=true" in (done.folder / "0.traj.jsonl").read_text()
 
 
+@pytest.mark.slow
 def test_killed_between_two_calls_of_one_reply_it_goes_on_without_asking_again(start: Starter, tmp_path: Path) -> None:
     settings = ("agent=tools", *QUICK, "task=demo", "task.ids=[8]", "llm.latency_ms=300")
     journal = tmp_path / "results" / "run" / "8.traj.jsonl"

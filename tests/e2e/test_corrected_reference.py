@@ -42,6 +42,7 @@ def scores(done: Start) -> dict[str, float]:
     return {result["task_id"]: result["score"] for result in done.summary["results"]}
 
 
+@pytest.mark.slow
 def test_a_corrected_reference_costs_no_episode(
     start: Starter, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,7 +50,7 @@ def rebuilt(folder: Path) -> list[bytes]:
     return [body_of(artifacts.read(one.request or ""), read_messages(one.prompt, artifacts)) for one in asked]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "settings", [*COMBINATIONS, *(pytest.param(one, marks=pytest.mark.slow) for one in MORE)], ids=" ".join
 )

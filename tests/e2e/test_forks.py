@@ -164,7 +164,7 @@ def test_a_fork_is_killed_and_resumed_without_its_parent(parent: Path, fork: For
     ]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "left"), [(f"/{SHORT}@3", True), ("@3", False)])
 def test_a_fork_whose_parent_was_deleted_is_resumed_by_the_same_command(
     parent: Path, fork: Fork, tmp_path: Path, *, target: str, left: bool

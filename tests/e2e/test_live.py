@@ -113,6 +113,7 @@ def test_a_start_page_that_may_not_be_opened_is_said(start: Starter, web: LiveSt
     assert web.asked == []
 
 
+@pytest.mark.slow
 def test_an_effect_is_not_repeated_after_a_kill(start: Starter, web: LiveStub, hold: Event, tmp_path: Path) -> None:
     """Killed while the page after the purchase loads: the purchase is on record, the click after it is in doubt."""
     file = tasks(tmp_path, web, "shop")

@@ -69,6 +69,7 @@ def state(folder: Path, episode: Episode) -> dict[str, Any]:
     return kept
 
 
+@pytest.mark.slow
 def test_pages_say_what_to_do_and_reward_it_by_their_own_scripts(start: Starter) -> None:
     done = start(*SOLVER, FEW, "trials=2", "workers=1", "fail_under=1.0")
     assert done.code == 0, done.out + done.err

@@ -68,7 +68,7 @@ def test_the_demo_passes_over_every_interface(start: Callable[..., Start], api: 
         assert SECRET.encode() not in content and b"sk-ant-canary" not in content, path
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("api", ["messages", "responses", "chat"])
 def test_a_reply_of_tool_calls_is_in_the_run_folder(start: Callable[..., Start], tmp_path: Path, api: str) -> None:
     (tmp_path / "caller.py").write_text(CALLER)

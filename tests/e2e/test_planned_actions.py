@@ -63,6 +63,7 @@ def sent(folder: Path) -> tuple[str, str]:
     return system, next((one["description"] for one in tools if one["name"] == "upload"), "")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("agent", ["prompt", "tools"])
 def test_a_plan_uses_each_field_and_the_model_is_told_the_files(start: Starter, tmp_path: Path, agent: str) -> None:
     with served(board) as (url, _):

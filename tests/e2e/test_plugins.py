@@ -233,6 +233,7 @@ def test_the_package_is_written_against_what_is_public() -> None:
     assert found <= public
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_an_installed_renderer_writes_what_an_agent_is_shown(start: Starter, beside: Path) -> None:
     chosen = ("task.ids=[0,1]", "observation._target_=lantern.renderer.Flat", "+observation.arguments.heading=FLAT")

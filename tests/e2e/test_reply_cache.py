@@ -157,7 +157,7 @@ async def killed(sweeps: Sweeps, name: str, *overrides: str, when: Any) -> Async
 
 
 @pytest.mark.parametrize("executor", ["inline", "processes"])
-@pytest.mark.sample(1)
+@pytest.mark.slow
 async def test_equal_prompts_keep_their_replies_also_in_a_resumed_episode(sweeps: Sweeps, executor: str) -> None:
     task = sweeps.root / "ask.json"
     reference = {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["x"]}}
@@ -220,6 +220,7 @@ async def test_four_processes_and_two_runs_at_once_share_a_cache(sweeps: Sweeps)
             assert line in [found[name][step] for found in theirs]
 
 
+@pytest.mark.slow
 async def test_a_folder_that_breaks_is_one_sentence_and_the_run_goes_on(sweeps: Sweeps) -> None:
     process = await sweeps.begin("run", "task=smoke", "task.limit=3", "workers=2", "executor=processes")
     await until(lambda: len(sweeps.files()) >= 2)

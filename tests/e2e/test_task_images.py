@@ -116,6 +116,7 @@ def labels(messages: list[dict[str, Any]]) -> list[str]:
     return [part["text"] for part in parts if part.get("text", "").startswith("PICTURE")]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("agent", "api"),
     [

@@ -176,6 +176,7 @@ def test_played_killed_resumed_and_judged(start: Starter, tmp_path: Path) -> Non
     assert ended is not None and len(ended.evidence.kept) == 2
 
 
+@pytest.mark.slow
 def test_without_a_judge_what_needs_one_is_unscored_and_can_be_scored_later(
     start: Starter, start_here: Starter, tmp_path: Path
 ) -> None:

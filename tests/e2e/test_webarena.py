@@ -132,6 +132,7 @@ def why(done: Start) -> dict[str, str]:
     return {result["task_id"]: result["why"] for result in done.summary["results"]}
 
 
+@pytest.mark.slow
 def test_tasks_run_through_logins_and_helpers_in_both_dialects(start: Starter, deployment: Deployment) -> None:
     newest = "func:shopping_get_latest_order_url()"
     tasks = [

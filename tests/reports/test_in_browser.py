@@ -138,6 +138,7 @@ async def test_filters_and_search_narrow_the_list(page: Page) -> None:
     await keep_picture(page, "report-filtered")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("most_listed", "first"), [((1000, 100), 200), ((150, 40), 100)], ids=["laid out", "waiting"])
 async def test_of_a_long_list_the_first_rows_are_shown_and_all_are_searched(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_listed: tuple[int, int], first: int

@@ -31,6 +31,7 @@ def free(server: Server) -> None:
     wait_until(lambda: server.health()["active_sessions"] == 0)
 
 
+@pytest.mark.slow
 @needs("gymnasium")
 @pytest.mark.filterwarnings("ignore")
 def test_gymnasium_finds_nothing_wrong(server: Server) -> None:

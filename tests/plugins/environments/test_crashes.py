@@ -107,6 +107,7 @@ async def test_clients_that_are_gone_leave_no_slot_taken(serve: Callable[..., Se
     await until(lambda: server.health()["active_sessions"] == 0)
 
 
+@pytest.mark.slow
 async def test_an_idle_session_ends_and_can_be_resumed(serve: Callable[..., Server]) -> None:
     server = serve("task=demo", "environments=1", "--lease=0.5")
     async with client(server) as one:

@@ -30,6 +30,7 @@ async def base(results: Path) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_runs_are_chosen_and_a_cell_leads_to_a_diff(base: str, browser: Browser, theme: str) -> None:

@@ -125,6 +125,7 @@ def _cuts(records: list[object]) -> list[int]:
     return [kinds[Decided], kinds[Landed], kinds[Acted], clicked, len(records)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("everywhere", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_wherever_it_is_killed_the_steps_are_the_same(tmp_path: Path, shop: Shop, everywhere: bool) -> None:
     calm = MemoryJournal()

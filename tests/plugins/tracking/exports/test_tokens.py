@@ -108,7 +108,7 @@ def played(folder: Path, *settings: str, killed_after: Sequence[int] = ()) -> Pa
     return run
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.integration
 @pytest.mark.parametrize(
