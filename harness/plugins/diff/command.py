@@ -180,10 +180,13 @@ def _print_whole(console: "Terminal", names: Sequence[str], found: "Sequence[Par
     from rich.text import Text
 
     from harness.runs import one_line
+    from harness.runs.trials import amount
 
     compared = [one for one in found if not one.left_out]
     parted = [one for one in compared if one.parting is not None]
-    console.say(f"{len(parted)} of {len(compared)} tasks part; {len(compared) - len(parted)} are the same to the end")
+    same = len(compared) - len(parted)
+    alike = f"{same} {'is' if same == 1 else 'are'} the same to the end"
+    console.say(f"{len(parted)} of {amount(len(compared), 'task')} part; {alike}")
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for head in ("task", "outcomes", "step", "differs", *(names if len(names) > 1 else ("trials",))):
         table.add_column(Text(one_line(head)), overflow="fold", justify="right" if head == "step" else "left")

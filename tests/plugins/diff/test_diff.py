@@ -109,7 +109,7 @@ def test_whole_runs_name_what_parts_and_what_is_left_out(tmp_path: Path, capsys:
     before, after = two(tmp_path)
     assert main(["diff", str(before), str(after)]) == 0
     said = capsys.readouterr().out
-    assert "2 of 3 tasks part; 1 are the same to the end" in said and "left out, not in all of them: 3" in said
+    assert "2 of 3 tasks part; 1 is the same to the end" in said and "left out, not in all of them: 3" in said
     assert main(["diff", str(before), str(after), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(one["task"], one["parting"] and one["parting"]["step"]) for one in found["tasks"]] == [
