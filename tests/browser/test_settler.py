@@ -142,6 +142,13 @@ async def test_a_page_that_never_rests_is_left_in_time_and_the_agent_is_told_onc
         over.set()
 
 
+async def test_a_frame_without_an_address_may_hold_a_document(web: Web, chromium: ChromiumPool) -> None:
+    write = f"f.contentDocument.body.innerHTML = '{OUT}'; const w = f.contentWindow; w.setTimeout(() => w.{SAY}, 300)"
+    web.page("/", f"""<iframe id=f src="javascript:1"></iframe><button onclick="{write}">go</button>""")
+    async with visiting(chromium, web) as visit:
+        assert "'after'" in await visit.click("button", "go")
+
+
 async def test_a_frame_whose_document_never_comes_is_waited_for_once(web: Web) -> None:
     over = asyncio.Event()
 

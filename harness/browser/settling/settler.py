@@ -232,7 +232,8 @@ class Settler:
                 answer = await self._answer(tab, frame, [budget * 1000, sorted(self._ambient), early])
                 return answer or _NOTHING_KNOWN
         except TimeoutError:
-            if not tab.moving:  # one on its way elsewhere may answer nothing before it is there, or given up
+            # One on its way elsewhere may answer nothing before it is there, or given up; a new frame nothing yet.
+            if not tab.moving and (frame.url or frame is tab.page.main_frame):
                 await self._interrupt(tab)
             return None
         except Error as exc:

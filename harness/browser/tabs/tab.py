@@ -42,6 +42,7 @@ class _Phase(Enum):
     REQUESTED = "by a page"
     EXPECTED = "by us"
     STARTED = "by the browser"
+    GIVEN_UP = "nobody waits for it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +149,17 @@ class Tab:
 
     @property
     def loaded_frames(self) -> list[Frame]:
-        """The frames that hold a document, the main frame first. One whose first is still to come runs no script, and
-        playwright would wait for it.
+        """The frames that can be asked, the main frame first. One whose first document is still to come runs no script,
+        and playwright would wait for it; one that holds a document has an address, unless its navigation led nowhere.
         """
+        if not any(frame != self._main for frame in self._moves):
+            return self.page.frames
         return [frame for frame in self.page.frames if frame.url or frame is self.page.main_frame]
 
     @property
     def frames_moving(self) -> bool:
         self._expire()
-        return bool(self._moves)
+        return any(move.phase is not _Phase.GIVEN_UP for move in self._moves.values())
 
     @property
     def held(self) -> FrameDocument:
@@ -243,13 +246,15 @@ class Tab:
 
     def give_up_frames(self) -> None:
         """Do not wait any more for the documents that frames are on their way to."""
-        self._moves = {frame: move for frame, move in self._moves.items() if frame == self._main}
+        for frame, move in self._moves.items():
+            if frame != self._main:
+                self._moves[frame] = _Move(move.url, _Phase.GIVEN_UP)
 
     def _expire(self) -> None:
         """No event reports a request of a page that came to nothing (`mailto:`, a refused scheme)."""
         limit = asyncio.get_running_loop().time() - _BEGINS_WITHIN_S
         for frame, move in list(self._moves.items()):
-            if move.phase is not _Phase.STARTED and move.at < limit:
+            if move.phase not in (_Phase.STARTED, _Phase.GIVEN_UP) and move.at < limit:
                 del self._moves[frame]
 
     def _requested(self, event: Mapping[str, Any]) -> None:
@@ -281,7 +286,7 @@ class Tab:
 
     def _stopped(self, event: Mapping[str, Any]) -> None:
         # A `pushState` tells this too, while the page may have just requested a navigation.
-        self._end(event["frameId"], _Phase.STARTED)
+        self._end(event["frameId"], _Phase.STARTED, _Phase.GIVEN_UP)
 
     def _detached(self, event: Mapping[str, Any]) -> None:
         self._end(event["frameId"], *_Phase)
