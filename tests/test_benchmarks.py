@@ -41,6 +41,11 @@ def test_bench_knows_every_benchmark() -> None:
     assert set(bench.BENCHMARKS) == MODULES
 
 
+def test_the_documentation_says_what_each_measures() -> None:
+    page = (HERE.parent / "docs/pages/benchmarks.md").read_text()
+    assert not [name for name in bench.BENCHMARKS if f"\n| `{name}` |" not in page]
+
+
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_each_can_be_measured_in_the_sizes_bench_asks_for_and_run_alone(name: str) -> None:
     module = import_module(f"benchmarks.{name}")
