@@ -53,6 +53,7 @@ async def test_a_queue_is_worked_off_by_keys(base: str, run: Path, browser: Brow
     await page.get_by_label("Who labels?").press_sequentially("ann")
     await page.keyboard.press("Enter")
     first = await page.locator("[name=task]").get_attribute("value")
+    await page.wait_for_load_state()  # the script that hears keys is at the end of the page
     for key in ("x", "2", "s", "l", "l", "c", "c", "c", "t"):
         await page.keyboard.press(key)
     await page.keyboard.type("wrong mug, why?")
