@@ -29,6 +29,7 @@
   const isFree = (node) => !node.closest("a, button, label, summary, select, nav, header, footer, h1, h2, h3, h4, [role]:not(main)");
   const atEdge = (node) => (spec.place === "top" ? document.body.prepend(node) : document.body.append(node));
 
+  const MOST_PUT_BACK = 20;
   const kinds = {
     banner() {
       place(atEdge, made("div", { padding: "8px", background: "#fff3cd", color: "#332701" }, text, ...linked()));
@@ -47,12 +48,24 @@
       place((node) => document.body.append(node), box);
     },
     content() {
-      const found = [...main().querySelectorAll("article p, blockquote, li, dd, p")].filter(
-        (node) => isFree(node) && node.textContent.trim().length >= 20,
+      const besideWhat = () => chosen(
+        [...main().querySelectorAll("article p, blockquote, li, dd, p")].filter(
+          (one) => one !== node && isFree(one) && one.textContent.trim().length >= 20,
+        ),
       );
-      const beside = chosen(found);
-      const node = made(beside?.tagName === "LI" ? "li" : "p", {}, text, ...linked());
-      place((one) => (beside ? beside.after(one) : main().append(one)), node);
+      let node = null;
+      let left = MOST_PUT_BACK;
+      const put = () => {
+        const beside = besideWhat();
+        node ??= made(beside?.tagName === "LI" ? "li" : "p", {}, text, ...linked());
+        if (beside) beside.after(node);
+        else main().append(node);
+      };
+      put();
+      // A page that fills in its content later replaces what stood there.
+      const watch = new MutationObserver(() => { if (!node.isConnected && left-- > 0) put(); });
+      watch.observe(document, { childList: true, subtree: true });
+      undo.push(() => { watch.disconnect(); node.remove(); });
       const show = () => node.isConnected && !node.getClientRects().length && main().append(node);
       if (document.readyState === "complete") show();
       else addEventListener("load", show, { once: true }); // the page's own script may hide the end of a list

@@ -106,6 +106,19 @@ async def test_it_begins_at_its_step(web: Web, chromium: ChromiumPool) -> None:
         assert is_seen(visit)
 
 
+async def test_a_page_that_fills_in_its_content_later_has_it_again(web: Web, chromium: ChromiumPool) -> None:
+    late = "<p>The latest activity of this page, which came later.</p>"
+    wait = "<p>Loading the latest activity of this page.</p>"
+    fill = f"setTimeout(() => {{ late.innerHTML = '{late}' }}, 300)"
+    web.page("/", f"<main><h1>Home</h1><div id=late>{wait}</div></main><script>{fill}</script>")
+    task = attacked(web, "content", place="last")
+    async with chromium.open(task, 0) as env:
+        visit = Visit(env, (await env.restore(task, Episode())).view)
+        assert "which came later" in visit.text and is_seen(visit)
+        raw = await env.gather(task)
+    assert all("Notice to assistants" not in one.value for one in raw.selections)
+
+
 async def test_a_page_without_anything_has_it_at_its_end(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<h1>Home</h1>")
     for kind in ("content", "attribute"):

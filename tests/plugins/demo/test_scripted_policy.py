@@ -203,6 +203,18 @@ def test_what_does_not_fit_is_said_and_holds_no_action(
     assert text.count(". ") == 0 and text.endswith(".")
 
 
+def test_where_scrolling_does_not_find_it_the_other_tabs_are_looked_at(tmp_path: Path) -> None:
+    known = plans(tmp_path, {"do": "click", "role": "link", "name": "Sugar"}, {"do": "stop"})
+    page = PAGE.replace("Tab 0 (current): Shop", "Tab 0: Shop | Tab 1 (current): Offers")
+    history = ["scroll [down]"] * MAX_SEARCHES
+    for tab in range(2):
+        assert action(reply(messages(*history, page=page), known).text) == f"tab_focus [{tab}]"
+        history.append(f"tab_focus [{tab}]")
+    there = page.replace("link 'Tea'", "link 'Sugar'")
+    assert action(reply(messages(*history[:-1], page=there), known).text) == "click [2]"
+    assert "there is no link named 'Sugar'" in reply(messages(*history, page=page), known).text
+
+
 def test_an_unreadable_reply_before_does_not_count_as_a_step_of_the_plan(tmp_path: Path) -> None:
     known = plans(tmp_path, {"do": "click", "name": "Tea"})
     lines = [

@@ -12,6 +12,7 @@ from typing import Any
 
 _ELEMENT = re.compile(r"""\t*\[(\d+)\] (\S+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?: .*)?""")
 _HEADER = re.compile(r"^(?:OBJECTIVE|PREVIOUS ACTIONS|OBSERVATION|NOTE|NOTICES|URL|RESULT):", re.MULTILINE)
+_TAB = re.compile(r"(?:^|\| )Tab \d+(?: \(current\))?: ")
 _NUMBERED = re.compile(r"(\d+)\.(?: (.*))?")
 """A line may be silent; at the end of a prompt it then has lost its blank."""
 
@@ -35,6 +36,8 @@ class ParsedPrompt:
     elements: tuple[PromptElement, ...]
     previous: tuple[str, ...]
     """History lines without their numbers."""
+    tabs: int = 1
+    """How many the observation's first line has."""
 
 
 def read_request(messages: Sequence[Mapping[str, Any]]) -> ParsedPrompt | None:
@@ -56,6 +59,7 @@ def read_request(messages: Sequence[Mapping[str, Any]]) -> ParsedPrompt | None:
         objective=objective,
         elements=tuple(elements_of(observation)),
         previous=_history(previous),
+        tabs=max(1, len(_TAB.findall(observation.strip().partition("\n")[0]))),
     )
 
 

@@ -1,8 +1,9 @@
 """The scripted policy: from a prompt and a plan to a reply. A reference for tests and smoke runs, not a model.
 
 A pure function of the request. It finds the plan by the objective, counts the actions already done, and aims the
-next step at what the prompt shows, scrolling down (bounded) while the target is out of sight. When anything does not
-fit, the reply says so in one sentence and holds no action: a visible failure, never a guess.
+next step at what the prompt shows, scrolling down (bounded) while the target is out of sight, and then looking at the
+tabs, if there are several: one that is no part of the plan may be left in front. When anything does not fit, the reply
+says so in one sentence and holds no action: a visible failure, never a guess.
 
 Searching scrolls are not in the plan, so they are told apart from planned ones: `scroll [down]` done while the plan's
 next step is not a scroll was a search. Every third search presses PageDown instead, since three equal actions in a row
@@ -128,10 +129,13 @@ def next_action(asked: ParsedPrompt, plan: Script) -> str:
         alike = [one.id for one in asked.elements if (one.role, one.name) == (element.role, element.name)]
         onto = found[1] if len(found) > 1 else None
         return _with_action(said, _written(step, element, alike.index(element.id), syntax, onto=onto))
+    if 0 <= (tab := searches - MAX_SEARCHES) < asked.tabs and asked.tabs > 1:
+        focus = _written(ScriptStep(do="tab_focus", index=tab), None, 0, syntax)
+        return _with_action(f"{said}, which is not in sight, so I look at tab {tab}", focus)
     if searches >= MAX_SEARCHES:
         missing = aims[found.index(None)]
         raise Misfit(
-            f"there is no {_aim(missing)}, even after scrolling {searches} times{_hint(missing, asked.elements)}"
+            f"there is no {_aim(missing)}, even after scrolling {MAX_SEARCHES} times{_hint(missing, asked.elements)}"
         )
     search = SEARCHES[syntax][searches % len(SEARCHES[syntax])]
     return _with_action(f"{said}, which is not in sight, so I scroll on", search)
@@ -178,7 +182,7 @@ def _walk(steps: Sequence[ScriptStep], previous: Sequence[str], syntax: Syntax) 
         if position == len(steps):
             raise Misfit(f"action {number} was done after the plan's end")
         step = steps[position]
-        if step.do in AIMED and line in ("", *SEARCHES[syntax]):
+        if step.do in AIMED and (line in ("", *SEARCHES[syntax]) or verb in _VERBS["tab_focus"]):
             searches += 1
         elif verb in _VERBS[step.do] or (not line and step.do not in AIMED):
             position, searches = position + 1, 0
