@@ -29,7 +29,7 @@
   const isFree = (node) => !node.closest("a, button, label, summary, select, nav, header, footer, h1, h2, h3, h4, [role]:not(main)");
   const atEdge = (node) => (spec.place === "top" ? document.body.prepend(node) : document.body.append(node));
 
-  const MOST_PUT_BACK = 20;
+  const MOST_PUT_BACK = 20; // a page that takes it away each time is not fought for ever
   const kinds = {
     banner() {
       place(atEdge, made("div", { padding: "8px", background: "#fff3cd", color: "#332701" }, text, ...linked()));
@@ -48,22 +48,18 @@
       place((node) => document.body.append(node), box);
     },
     content() {
-      const besideWhat = () => chosen(
+      const neighbour = () => chosen(
         [...main().querySelectorAll("article p, blockquote, li, dd, p")].filter(
-          (one) => one !== node && isFree(one) && one.textContent.trim().length >= 20,
+          (one) => isFree(one) && one.textContent.trim().length >= 20,
         ),
       );
-      let node = null;
+      const put = (beside) => (beside ? beside.after(node) : main().append(node));
+      const beside = neighbour();
+      const node = made(beside?.tagName === "LI" ? "li" : "p", {}, text, ...linked());
       let left = MOST_PUT_BACK;
-      const put = () => {
-        const beside = besideWhat();
-        node ??= made(beside?.tagName === "LI" ? "li" : "p", {}, text, ...linked());
-        if (beside) beside.after(node);
-        else main().append(node);
-      };
-      put();
+      put(beside);
       // A page that fills in its content later replaces what stood there.
-      const watch = new MutationObserver(() => { if (!node.isConnected && left-- > 0) put(); });
+      const watch = new MutationObserver(() => { if (!node.isConnected && left-- > 0) put(neighbour()); });
       watch.observe(document, { childList: true, subtree: true });
       undo.push(() => { watch.disconnect(); node.remove(); });
       const show = () => node.isConnected && !node.getClientRects().length && main().append(node);
