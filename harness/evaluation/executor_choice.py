@@ -19,12 +19,13 @@ from harness.llm.permits import RateLimiterServer
 from harness.protocols import Progress
 from harness.registry import Registry
 from harness.reports.summary import Invocation
-from harness.runner.capacity import MachineCapacity, Parallelism, machine_capacity
+from harness.runner.capacity import SPARE, LoadMeter, MachineCapacity, Parallelism, machine_capacity
 from harness.runner.executors.early_launch import launched_early
 from harness.runner.executors.remote_store import StoreServer
 from harness.runner.executors.supervisor import Launch, SupervisorConfig, Timeouts, run_supervised
 from harness.runner.executors.worker_losses import WorkerLosses
 from harness.runner.executors.worker_messages import WorkerSetup
+from harness.runner.lane_growth import LaneGrowth, growing
 from harness.runner.scheduler import Scheduler
 from harness.working_time import working_s
 
@@ -67,8 +68,8 @@ async def play_inline(context: RunContext, schedule: Scheduler, progress: Progre
     from harness.evaluation.worker_pool import build_workers  # browser libraries: supervisors do without
     from harness.runner.executors.inline import run_inline
 
-    size = size_of(context, schedule, (machine_capacity(),))
-    async with serving(context, schedule) as where:
+    size = size_of(context, schedule, (machine_capacity(),), grows=True)
+    async with serving(context, schedule) as where, lanes_growing(context, schedule, size):
         context.begun.set()
         with context.stopping.listening():
             async with build_workers(context, where, progress, range(size.workers), lanes=size.lanes) as pool:
@@ -78,15 +79,45 @@ async def play_inline(context: RunContext, schedule: Scheduler, progress: Progre
 
 
 async def play_in_processes(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
-    size = size_of(context, schedule, (machine_capacity(),))
     folder, executor = context.run.path, build_executor(context.config.executor)
+    # What another executor starts runs elsewhere, and the load of this machine says nothing about it.
+    size = size_of(context, schedule, (machine_capacity(),), grows=executor is None)
     if executor is None:
         launch = context.launch or worker_processes(folder)
     else:
         launch = partial(_start, executor, folder)
     early = number_of_workers(size, schedule) if executor is None else 0  # what another executor starts may be paid for
-    async with launched_early(launch, early) as begun, serving(context, schedule) as where:
+    async with (
+        launched_early(launch, early) as begun,
+        serving(context, schedule) as where,
+        lanes_growing(context, schedule, size),
+    ):
         return await supervised(context, schedule, progress, where, workers=Workers(begun, size))
+
+
+@asynccontextmanager
+async def lanes_growing(context: RunContext, schedule: Scheduler, size: Parallelism) -> AsyncIterator[None]:
+    """While jobs are taken: workers are given more lanes if the machine and the endpoint allow; says to how many."""
+    if not size.at_first:
+        yield
+        return
+
+    def endpoint() -> tuple[int, int]:
+        flow = context.rate_limiter.flow()
+        return flow.refused, flow.waiting
+
+    meter = LoadMeter()
+    growth = schedule.growth = LaneGrowth(
+        workers=size.workers,
+        least=size.at_first,
+        most=size.lanes,
+        endpoint=endpoint,
+        reserve_mb=int(machine_capacity().memory_mb * (1 - SPARE)),
+    )
+    async with growing(growth, lambda: len(schedule), schedule.look_again, meter):
+        yield
+    if growth.highest > size.at_first:
+        context.say(f"lanes of a worker grew from {size.at_first} to {growth.highest}, as the processor was idle")
 
 
 def _start(executor: Executor, folder: Path, number: int) -> AbstractAsyncContextManager[WorkerHandle]:
@@ -134,12 +165,14 @@ def _invocation(context: RunContext, schedule: Scheduler, *, requests: int, star
     )
 
 
-def size_of(context: RunContext, schedule: Scheduler, there: Sequence[MachineCapacity]) -> Parallelism:
+def size_of(
+    context: RunContext, schedule: Scheduler, there: Sequence[MachineCapacity], *, grows: bool = False
+) -> Parallelism:
     """The numbers of workers and lanes: from the settings, else from the capacity, which is printed."""
     workers, lanes = context.config.workers, context.config.executor.lanes
     if context.episodes is not None:
         return parallelism_for(context.episodes, workers, lanes, there)
-    size = resolve_parallelism(workers, lanes, there, len(schedule))
+    size = resolve_parallelism(workers, lanes, there, len(schedule), grows=grows)
     if size.why:
         context.say(size.why)
     return size
@@ -149,7 +182,7 @@ def number_of_workers(size: Parallelism, schedule: Scheduler) -> int:
     """No more than there are jobs for; all of them where jobs are still to come."""
     if schedule.is_open:
         return size.workers
-    return min(size.workers, -(-len(schedule) // size.lanes))
+    return min(size.workers, -(-len(schedule) // size.begin))
 
 
 def restore_deadline_s(step_deadline_s: float) -> float:

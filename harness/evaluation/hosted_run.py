@@ -190,7 +190,7 @@ class OpenRun:
     async def release(self) -> None:
         """Let idle lanes end once the run is to stop."""
         await self.context.stopping.asked()
-        self.jobs.release_idle()
+        self.jobs.look_again()
 
     def check(self) -> None:
         """Raises: HarnessError: The run has ended because of it."""

@@ -7,9 +7,9 @@ from harness.runner.capacity import MachineCapacity, Parallelism, choose_paralle
 
 
 def resolve_parallelism(
-    workers: int | None, lanes: int | None, there: Sequence[MachineCapacity], jobs: int
+    workers: int | None, lanes: int | None, there: Sequence[MachineCapacity], jobs: int, *, grows: bool = False
 ) -> Parallelism:
-    """Both numbers and the reason; "" if the settings give them.
+    """Both numbers and the reason; "" if the settings give them. With `grows` a number that is chosen may grow later.
 
     Who says one of them means it: lanes are then one to a worker, and workers one to a core.
     """
@@ -18,8 +18,8 @@ def resolve_parallelism(
     if lanes is not None:
         workers, cores = max(1, cores_of(there)), cores_of(there)
         return Parallelism(workers, lanes, f"{_said(workers, lanes)}: {cores} cores{nodes(there)}; set workers=")
-    size = choose_parallelism(there, jobs)
-    why = f"{_said(size.workers, size.lanes)}: {size.why}; set workers= and executor.lanes="
+    size = choose_parallelism(there, jobs, grows=grows)
+    why = f"{_said(size.workers, size.lanes, size.at_first)}: {size.why}; set workers= and executor.lanes="
     return replace(size, why=why)
 
 
@@ -32,5 +32,6 @@ def parallelism_for(
     return Parallelism(workers, -(-episodes // workers) if lanes is None else lanes, "")
 
 
-def _said(workers: int, lanes: int) -> str:
-    return f"{workers} worker{'s' * (workers > 1)} × {lanes} lane{'s' * (lanes > 1)}"
+def _said(workers: int, lanes: int, at_first: int = 0) -> str:
+    number = f"{at_first} to {lanes}" if at_first else lanes
+    return f"{workers} worker{'s' * (workers > 1)} × {number} lane{'s' * (lanes > 1)}"

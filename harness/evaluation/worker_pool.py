@@ -88,13 +88,20 @@ async def build_workers(
         models = await _models(context, closing, progress, numbers.start * lanes)
         further = build_evaluators(config, benchmark)
         evaluators = await _evaluators(context, models, further)
-        deps: dict[int, EpisodeDeps] = {}
-        for lane in range(numbers.start * lanes, numbers.stop * lanes):
+
+        async def deps(lane: int) -> EpisodeDeps:
             agent = await _agent(context, models, services.base_url, progress, lane=lane)
-            deps[lane] = _deps(context, agent, evaluators, progress, benchmark=benchmark, further=further)
+            return _deps(context, agent, evaluators, progress, benchmark=benchmark, further=further)
+
+        # The first one at once: an agent that cannot be made is an error before any job is taken.
+        made = {lane: await deps(lane) for lane in range(numbers.start * lanes, numbers.stop * lanes, lanes)}
+
+        async def of_lane(lane: int) -> EpisodeDeps:
+            return made.get(lane) or await deps(lane)
+
         workers = tuple(
             Worker(
-                deps=deps.__getitem__,
+                deps=of_lane,
                 pool=browser,
                 journals=lambda task, trial: context.run.journal(task.task_id, trial),
                 policy=pending_policy(config),

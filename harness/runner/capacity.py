@@ -1,11 +1,13 @@
 """The number of workers and lanes that the cores and the memory of one or several machines allow, and the reason.
 
 A browser uses about one core, so there is one worker per core. Lanes mostly wait for the model, so a worker has
-several. The measured memory of a browser and of a lane is the other limit.
+several. The measured memory of a browser and of a lane is the other limit. How many lanes are best depends on pages and
+model, so on this machine the number grows while the processor is idle (`lane_growth`).
 Why: docs/decisions/running.md#one-worker-per-core-and-four-lanes-per-worker
 """
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,8 @@ import psutil
 
 LANES_PER_WORKER = 4
 """More of them on one core slow each other down as soon as their pages have something to do at the same time."""
+MOST_LANES = 32
+"""Of a worker whose lanes grow: all go through one event loop and one browser."""
 # Measured on the demo tasks: 460 MB with one lane, 28 MB for each further one; pages of real sites need more.
 WORKER_MB, LANE_MB = 450, 120
 """A worker with its browser, before the first page; and each of its lanes: rounded up from what was measured."""
@@ -36,9 +40,9 @@ class MachineCapacity:
         """The number of workers with at least one lane each."""
         return min(self.cores, self._memory // (WORKER_MB + LANE_MB))
 
-    def lanes(self, workers: int) -> int:
-        """The lanes of each of so many workers."""
-        return max(1, min(LANES_PER_WORKER, (self._memory // workers - WORKER_MB) // LANE_MB))
+    def lanes(self, workers: int, most: int = LANES_PER_WORKER) -> int:
+        """The lanes of each of so many workers, `most` at most."""
+        return max(1, min(most, (self._memory // workers - WORKER_MB) // LANE_MB))
 
     @property
     def _memory(self) -> int:
@@ -53,20 +57,75 @@ class Parallelism:
     lanes: int
     """Lanes of each worker."""
     why: str
+    at_first: int = 0
+    """Lanes of each worker that have a job at the beginning, if the number grows from it to `lanes`; 0 = all."""
+
+    @property
+    def begin(self) -> int:
+        return self.at_first or self.lanes
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLoad:
+    """The load of a machine, or of the part of it that a container may use."""
+
+    busy: float
+    """The part of the processors that was in use, 0 to 1."""
+    free_mb: int
+
+
+class LoadMeter:
+    """Measures the load since the last reading."""
+
+    def __init__(self, cgroup: Path = _CGROUP) -> None:
+        self._cgroup = cgroup
+        self._cores = machine_capacity(cgroup).cores
+        self._at, self._used = time.monotonic(), self._used_s()
+
+    def read(self) -> MachineLoad:
+        now, used = time.monotonic(), self._used_s()
+        busy = (used - self._used) / max(1e-6, (now - self._at) * self._cores)
+        self._at, self._used = now, used
+        return MachineLoad(busy, _free_mb(self._cgroup))
+
+    def _used_s(self) -> float:
+        """Processor seconds so far, of all that shares the processors that count."""
+        # A container with a quota sees the load of its whole host in the times of the processors.
+        if _quota(self._cgroup) is not None:
+            fields = dict(line.split(" ", 1) for line in _read(self._cgroup / "cpu.stat").splitlines())
+            if "usage_usec" in fields:
+                return int(fields["usage_usec"]) / 1e6
+        every = psutil.cpu_times(percpu=True)
+        ours = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(every))
+        return sum(
+            getattr(every[number], kind, 0.0)
+            for number in ours
+            if number < len(every)
+            for kind in ("user", "nice", "system", "irq", "softirq", "steal")
+        )
 
 
 def machine_capacity(cgroup: Path = _CGROUP) -> MachineCapacity:
     """Measure this machine, or the part of it that a container may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     # A container sees all cores of its host, and is slowed down to its quota.
+    if (quota := _quota(cgroup)) is not None:
+        cores = min(cores, max(1, int(quota)))
+    return MachineCapacity(cores, _free_mb(cgroup))
+
+
+def _quota(cgroup: Path) -> float | None:
+    """The processors that a container may use; None = all of its host."""
     quota, _, period = _read(cgroup / "cpu.max").partition(" ")
-    if quota.isdigit() and period.isdigit():
-        cores = min(cores, max(1, int(quota) // int(period)))
+    return int(quota) / int(period) if quota.isdigit() and period.isdigit() else None
+
+
+def _free_mb(cgroup: Path) -> int:
     free = psutil.virtual_memory().available
     limit, used = _read(cgroup / "memory.max"), _read(cgroup / "memory.current")
     if limit.isdigit() and used.isdigit():
         free = min(free, max(0, int(limit) - int(used)))
-    return MachineCapacity(cores, free >> 20)
+    return free >> 20
 
 
 def _read(path: Path) -> str:
@@ -76,23 +135,34 @@ def _read(path: Path) -> str:
         return ""
 
 
-def choose_parallelism(there: Sequence[MachineCapacity], jobs: int) -> Parallelism:
+def choose_parallelism(there: Sequence[MachineCapacity], jobs: int, *, grows: bool = False) -> Parallelism:
     """The most that fits, and no more than there are jobs for; all workers have as many lanes as the fullest machine
     bears.
+
+    Args:
+        there: The machines.
+        jobs: Pending ones.
+        grows: Whether workers may have more lanes later (`Parallelism.at_first`).
     """
     workers = max(1, sum(one.workers for one in there))
-    lanes = min((one.lanes(one.workers) for one in there if one.workers), default=1)
-    by_memory = (workers, lanes) != (cores_of(there), LANES_PER_WORKER)
+    begin, lanes = (
+        min((one.lanes(one.workers, most) for one in there if one.workers), default=1)
+        for most in (LANES_PER_WORKER, MOST_LANES)
+    )
+    by_memory = (workers, begin) != (cores_of(there), LANES_PER_WORKER)
     memory = f"{sum(one.memory_mb for one in there) / 1024:.1f} GB"
-    if jobs < workers * lanes:
-        lanes = max(1, -(-jobs // workers))
-        workers = max(1, -(-jobs // lanes))
+    if jobs < workers * begin:
+        begin = max(1, -(-jobs // workers))
+        workers = max(1, -(-jobs // begin))
         why = f"there are {jobs} tasks" if jobs != 1 else "there is 1 task"
     elif by_memory:
         why = f"{memory} free{nodes(there)}, at {WORKER_MB} MB per worker and {LANE_MB} MB per lane"
     else:
         why = f"{cores_of(there)} cores and {memory} free{nodes(there)}"
-    return Parallelism(workers, lanes, why)
+    lanes = max(begin, min(lanes, -(-jobs // workers)))
+    if grows and begin < lanes:
+        return Parallelism(workers, lanes, why, at_first=begin)
+    return Parallelism(workers, begin, why)
 
 
 def cores_of(there: Sequence[MachineCapacity]) -> int:

@@ -20,6 +20,7 @@ from typing import Self
 from harness.episode.job import Job, unplaced
 from harness.errors import InfraError
 from harness.runner.dirty_sites import DirtySites, SiteInstance
+from harness.runner.lane_growth import LaneGrowth
 from harness.runner.site_lock_table import SiteLockTable
 from harness.runner.site_locks import LockPlanner, LockRequest
 from harness.runner.site_outages import SiteOutages
@@ -75,6 +76,8 @@ class Scheduler:
         if sharing is not None and upkeep is not None:
             self._state = SiteState(sharing, upkeep, keeps_sites=keeps_sites)
         self.is_open = is_open
+        self.growth: LaneGrowth | None = None
+        """Which lanes may take a job; None = all."""
         self._stopping = stopping
         self._stays: dict[int, _Stay] = {}
         self._locks = SiteLockTable()
@@ -132,8 +135,8 @@ class Scheduler:
             self._pending.remove(job)
         return bool(found)
 
-    def release_idle(self) -> None:
-        """The run is stopping: lanes that wait for a job are told that there is none."""
+    def look_again(self) -> None:
+        """Lanes that wait are given jobs if they may have some now; a run that is stopping has none for them."""
         self._hand_out()
 
     async def equip(self, change: Callable[[Job], Awaitable[Job]]) -> None:
@@ -192,6 +195,8 @@ class Scheduler:
     def _leave(self, lane: int) -> _Stay | None:
         if (waiting := self._waiting.pop(lane, None)) is not None:
             waiting.cancel()
+        if self.growth is not None and lane in self._stays:
+            self.growth.ends(lane)
         return self._stays.pop(lane, None)
 
     def _look_after(self, stay: _Stay, *, over: bool, site_down: bool) -> None:
@@ -236,8 +241,12 @@ class Scheduler:
                 waiting.set_result(None)
             elif not self._pending:
                 break
+            elif not self._admits(lane):
+                continue
             elif (stay := self._next(lane)) is not None:
                 self._stays[lane] = stay
+                if self.growth is not None:
+                    self.growth.begins(lane)
                 self.played += 1
                 self._locks.hold(lane, self._wanted(stay))
                 waiting.set_result(stay.job)
@@ -246,8 +255,15 @@ class Scheduler:
                 if self._sharing is None or self._sharing.sites.of_lane is None:
                     break  # no other lane can be given anything either
         self._prepare()
-        waiting_lanes = [lane for lane, waiting in self._waiting.items() if not waiting.done() and self._pending]
+        waiting_lanes = [
+            lane
+            for lane, waiting in self._waiting.items()
+            if not waiting.done() and self._pending and self._admits(lane)
+        ]
         self.waits = dict.fromkeys(waiting_lanes, self._in_the_way()) if waiting_lanes else {}
+
+    def _admits(self, lane: int) -> bool:
+        return self.growth is None or self.growth.admits(lane)
 
     def _prepare(self) -> None:
         """While jobs are played, reset spare instances for those that come next, so that no lane waits for a reset."""

@@ -1,7 +1,7 @@
 """A worker: one browser and several lanes, each of which runs one job after the other."""
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -48,8 +48,8 @@ class _Left:
 class Worker:
     """The dependencies of its lanes; the browser starts when the first episode needs it."""
 
-    deps: Callable[[int], EpisodeDeps]
-    """Lane number to what its episodes share."""
+    deps: Callable[[int], Awaitable[EpisodeDeps]]
+    """Lane number to what its episodes share, made for the first one: most lanes of a small run never have a job."""
     pool: EnvironmentFactory
     journals: Callable[[Task, int], AbstractContextManager[JournalWriter]]
     """Opens the journal of a (task, trial) for writing."""
@@ -66,11 +66,13 @@ class Worker:
             await self._run_lane(lane, jobs)
 
     async def _run_lane(self, lane: int, jobs: JobSource) -> None:
-        deps = self.deps(lane)
-        while not deps.stopping():
+        deps: EpisodeDeps | None = None
+        while deps is None or not deps.stopping():
             job = await jobs.take(lane)
             if job is None:
                 break
+            if deps is None:
+                deps = await self.deps(lane)
             left = await self._run(job, lane, deps)
             # A stopping run plays nothing again; the journal says what is pending.
             await jobs.settle(
@@ -79,7 +81,8 @@ class Worker:
                 over=left.over or deps.stopping(),
                 site_down=left.site_down,
             )
-        deps.progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.idle))
+        if deps is not None:
+            deps.progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.idle))
 
     async def _run(self, job: Job, lane: int, deps: EpisodeDeps) -> "_Left":
         """Run one job as far as possible."""

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.evaluation.parallelism import parallelism_for, resolve_parallelism
-from harness.runner.capacity import MachineCapacity
+from harness.runner.capacity import MachineCapacity, Parallelism
 
 THERE = MachineCapacity(2, 24_000)
 
@@ -23,6 +23,12 @@ def test_what_is_said_is_done_and_the_rest_is_chosen(
     found = resolve_parallelism(workers, lanes, (THERE,), 40)
     assert (found.workers, found.lanes) == size
     assert found.why == said
+
+
+def test_lanes_that_grow_say_from_where_to_where() -> None:
+    found = resolve_parallelism(None, None, (THERE,), 40, grows=True)
+    assert found.why == "2 workers × 4 to 20 lanes: 2 cores and 23.4 GB free; set workers= and executor.lanes="
+    assert resolve_parallelism(2, 3, (THERE,), 40, grows=True) == Parallelism(2, 3, ""), "what is set stays"
 
 
 def test_on_a_cluster_lanes_that_are_said_are_put_on_every_core_of_its_nodes() -> None:

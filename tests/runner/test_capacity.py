@@ -41,6 +41,26 @@ def test_as_many_as_cores_memory_and_tasks_allow(
 
 
 @pytest.mark.parametrize(
+    ("there", "jobs", "size"),
+    [
+        (MachineCapacity(2, 24_000), 812, (2, 4, 32)),
+        (MachineCapacity(2, 24_000), 16, (2, 4, 8)),
+        (MachineCapacity(2, 24_000), 9, (2, 4, 5)),
+        (MachineCapacity(2, 24_000), 8, (2, 4, 4)),
+        (MachineCapacity(2, 24_000), 3, (2, 2, 2)),
+        (MachineCapacity(2, 4_000), 812, (2, 4, 8)),
+        (MachineCapacity(8, 4_000), 812, (5, 1, 1)),
+    ],
+)
+def test_lanes_that_grow_are_as_many_as_memory_and_tasks_allow(
+    there: MachineCapacity, jobs: int, size: tuple[int, int, int]
+) -> None:
+    found = choose_parallelism((there,), jobs, grows=True)
+    assert (found.workers, found.begin, found.lanes) == size
+    assert needed_mb(found.workers, found.lanes) <= there.memory_mb
+
+
+@pytest.mark.parametrize(
     ("there", "size", "why"),
     [
         ((MachineCapacity(8, 64_000), MachineCapacity(8, 64_000)), (16, 4), "16 cores and 125.0 GB free on 2 nodes"),

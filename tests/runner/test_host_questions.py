@@ -120,7 +120,7 @@ class Run:
             yield
         finally:
             self.stopping.ask()
-            self.schedule.release_idle()
+            self.schedule.look_again()
             for life in self.lives:
                 await life.kill()
             await running

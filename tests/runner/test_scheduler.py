@@ -518,7 +518,7 @@ async def test_spare_instances_of_a_site_that_cannot_be_put_back_are_left_until_
         await taken(schedule, 0)  # on the forum; the shop's first instance is tried for this lane
         assert (await taken(schedule, 1)).withheld == "shop is down"
         await turns()
-        schedule.release_idle()
+        schedule.look_again()
         await turns()
         assert hook.calls == [("http://shop.a",)]
 

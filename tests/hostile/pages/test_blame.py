@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import psutil
 import pytest
@@ -135,7 +136,7 @@ async def played(run: RunFolder, pool: EnvironmentFactory) -> Episode:
     """What a worker with one lane makes of one job."""
     job = Job(task=a_task())
     kit = deps_of(run, stopping=False)
-    worker = Worker(deps=lambda _: kit, pool=pool, journals=lambda task, trial: run.journal(task.task_id, trial), policy=POLICY)  # fmt: skip
+    worker = Worker(deps=AsyncMock(return_value=kit), pool=pool, journals=lambda task, trial: run.journal(task.task_id, trial), policy=POLICY)  # fmt: skip
     async with Scheduler([job]) as schedule:
         await worker.run_lane(0, schedule)
     with run.journal(job.task.task_id) as journal:
@@ -183,7 +184,7 @@ async def test_a_lane_that_is_cancelled_by_nobody_is_not_taken_for_one_that_is_d
 
     kit = deps_of(run, stopping=False)
     pool = Dying(lambda _: BrowserCrashed("gone"))
-    worker = Worker(deps=lambda _: kit, pool=pool, journals=lambda task, trial: run.journal(task.task_id, trial), policy=POLICY)  # fmt: skip
+    worker = Worker(deps=AsyncMock(return_value=kit), pool=pool, journals=lambda task, trial: run.journal(task.task_id, trial), policy=POLICY)  # fmt: skip
     async with Breaking([Job(task=a_task())]) as schedule:
         with pytest.raises(InfraError, match="lane 0 ended"):
             await worker.run_lane(0, schedule)

@@ -1,0 +1,161 @@
+"""Lanes that nobody has set: more of them while the machine and the endpoint allow, fewer when they do not."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from harness.runner.capacity import LANE_MB, LoadMeter, MachineLoad
+from harness.runner.lane_growth import FULL_LOOKS, LaneGrowth, growing
+from harness.runner.scheduler import Scheduler
+from tests.runner.sites import Journals, a_job, writer
+from tests.runner.test_scheduler import asking, over, turns
+
+PLENTY = 100_000
+IDLE, BUSY, FULL = (MachineLoad(part, PLENTY) for part in (0.2, 0.9, 1.0))
+
+
+def used(growth: LaneGrowth) -> LaneGrowth:
+    """With a job in each lane that may have one."""
+    for worker in range(growth.workers):
+        growth.busy[worker] = growth.lanes
+    return growth
+
+
+def looked(growth: LaneGrowth, *loads: MachineLoad, pending: int = 100) -> list[int]:
+    """The lanes after each look, with as many of them in use."""
+    found = []
+    for load in loads:
+        used(growth).look(load, pending=pending)
+        found.append(growth.lanes)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("loads", "lanes"),
+    [
+        ([IDLE] * 6, [6, 9, 13, 16, 16, 16]),
+        ([MachineLoad(0.7, PLENTY)] * 3, [5, 6, 7]),
+        ([BUSY] * 20, [4] * 20),
+        ([IDLE, *[FULL] * FULL_LOOKS, BUSY], [6] * FULL_LOOKS + [5, 5]),
+        ([*[FULL] * 50], [4] * 50),
+        ([IDLE, *[FULL, BUSY] * FULL_LOOKS], [6] * (2 * FULL_LOOKS + 1)),
+    ],
+    ids=["idle", "nearly used up", "busy", "full, then one less", "never fewer than at first", "bursts"],
+)
+def test_the_processor_decides(loads: list[MachineLoad], lanes: list[int]) -> None:
+    growth = LaneGrowth(workers=2, least=4, most=16)
+    assert looked(growth, *loads) == lanes
+    assert growth.highest == max(4, *lanes)
+
+
+def test_lanes_are_added_only_where_all_are_in_use_and_jobs_are_pending() -> None:
+    growth = LaneGrowth(workers=2, least=4, most=16)
+    growth.look(IDLE, pending=100)
+    assert growth.lanes == 4, "the workers come up, or jobs wait for sites"
+    assert looked(growth, IDLE, pending=0) == [4]
+
+
+def test_an_endpoint_that_refuses_or_lets_wait_is_given_no_more_lanes() -> None:
+    state = {"refused": 0, "waiting": 0}
+    growth = LaneGrowth(workers=1, least=4, most=32, endpoint=lambda: (state["refused"], state["waiting"]))
+    assert looked(growth, IDLE) == [6]
+    state["waiting"] = 1
+    assert looked(growth, IDLE, IDLE) == [6, 6]
+    state.update(waiting=0, refused=3)
+    assert looked(growth, IDLE) == [5]
+    assert looked(growth, IDLE) == [7], "it has refused nothing since"
+
+
+@pytest.mark.parametrize(("free", "lanes"), [(3 * LANE_MB, 4), (1000 + 2 * LANE_MB, 5), (1000 + 4 * LANE_MB, 6)])
+def test_memory_that_is_reserved_stays_free(free: int, lanes: int) -> None:
+    growth = LaneGrowth(workers=2, least=4, most=32, reserve_mb=1000)
+    assert looked(growth, MachineLoad(0.1, free)) == [lanes]
+
+
+async def test_workers_have_as_many_jobs_each_and_lanes_that_wait_are_given_theirs_when_there_are_more() -> None:
+    schedule = Scheduler([a_job(str(number)) for number in range(7)])
+    schedule.growth = growth = LaneGrowth(workers=2, least=1, most=4)
+    asked = [await asking(schedule, lane) for lane in range(8)]
+    assert sorted(schedule.held) == [0, 4], "the first lane of each worker, though all of the first asked before"
+    assert not schedule.waits, "no lane waits for a site"
+    growth.lanes = 2
+    schedule.look_again()
+    await turns()
+    assert sorted(schedule.held) == [0, 1, 4, 5]
+    await over(schedule, 0)
+    assert sorted(schedule.held) == [1, 2, 4, 5], "the lane that has waited longest takes its place"
+    assert schedule.reclaim(4) is not None
+    assert sorted(schedule.held) == [1, 2, 5, 6]
+    growth.lanes = 4
+    schedule.look_again()
+    for lane in list(schedule.held):
+        await over(schedule, lane)
+    assert len(schedule) == 0 and all(one.done() for one in asked)
+    assert growth.busy.total() == len(schedule.held)
+
+
+async def test_lanes_without_a_job_end_when_nothing_is_pending() -> None:
+    schedule = Scheduler([a_job("1")])
+    schedule.growth = LaneGrowth(workers=1, least=1, most=3)
+    asked = [await asking(schedule, lane) for lane in range(3)]
+    await over(schedule, 0)
+    schedule.look_again()
+    await turns()
+    assert [one.result() for one in asked[1:]] == [None, None]
+
+
+async def test_a_lane_that_waits_for_a_site_is_told_apart_from_one_that_has_no_turn() -> None:
+    schedule = Scheduler([writer("1"), writer("2"), writer("3")], Journals().sharing())
+    schedule.growth = LaneGrowth(workers=1, least=2, most=3)
+    asked = [await asking(schedule, lane) for lane in range(3)]
+    assert list(schedule.held) == [0] and schedule.waits, "the others change the same site"
+    schedule.growth.lanes = 1
+    schedule.look_again()
+    assert not schedule.waits
+    for one in asked[1:]:
+        one.cancel()
+
+
+class Loads(LoadMeter):
+    """Tells given loads, then the last one again and again."""
+
+    def __init__(self, *loads: MachineLoad) -> None:
+        self.loads = list(loads)
+
+    def read(self) -> MachineLoad:
+        return self.loads.pop(0) if len(self.loads) > 1 else self.loads[0]
+
+
+async def test_while_a_run_is_idle_its_waiting_lanes_are_given_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.runner.lane_growth.LOOKS_S", 0.001)
+    schedule = Scheduler([a_job(str(number)) for number in range(9)])
+    schedule.growth = growth = LaneGrowth(workers=1, least=1, most=8)
+    asked = [await asking(schedule, lane) for lane in range(8)]
+    async with growing(growth, lambda: len(schedule), schedule.look_again, Loads(BUSY, BUSY, IDLE)):
+        async with asyncio.timeout(60):
+            await asyncio.gather(*asked)
+    assert sorted(schedule.held) == list(range(8))
+
+
+def test_the_load_of_a_container_is_that_of_its_quota(tmp_path: Path) -> None:
+    def used(seconds: float) -> None:
+        (tmp_path / "cpu.stat").write_text(f"usage_usec {int(seconds * 1e6)}\nuser_usec 1\n")
+
+    (tmp_path / "cpu.max").write_text("200000 100000\n")
+    (tmp_path / "memory.max").write_text(f"{512 << 20}\n")
+    (tmp_path / "memory.current").write_text(f"{128 << 20}\n")
+    used(100)
+    meter = LoadMeter(tmp_path)
+    used(100)
+    assert meter.read() == MachineLoad(0, 384)
+    used(1_000_000)
+    assert meter.read().busy > 1, "whatever the host does"
+
+
+def test_the_load_of_a_machine_is_a_part_of_its_processors(tmp_path: Path) -> None:
+    meter = LoadMeter(tmp_path)
+    sum(range(3_000_000))
+    load = meter.read()
+    assert 0 < load.busy <= 1.5, "the clock of the kernel ticks"
+    assert load.free_mb > 0
