@@ -65,6 +65,10 @@ BENCHMARKS = {
         full=(*LANES, {"tasks": 16, "lanes": 16, "turns": 3, "beside": "twice"}),
         quick=({**TWO_LANES, **MODEL_ONLY}, {**TWO_LANES, "beside": "twice"}),
     ),
+    "default_size": Plan(
+        full=({},),
+        quick=({"tasks": 6, "mixes": ("light:100", "heavy:100"), "lanes": (2,)},),
+    ),
     "lane_memory": Plan(full=({},), quick=({"lanes": 2, "latency_ms": 100},)),
     "idle_pages": Plan(
         full=({}, {"stopped": True}),

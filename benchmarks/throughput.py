@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,10 +160,12 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(tasks: int, lanes: int, latency_ms: int) -> AsyncIterator[Stage]:
+async def stage(
+    tasks: int, lanes: int, latency_ms: int, write: Callable[[Path, int], tuple[Path, Path, Path]] = write_tasks
+) -> AsyncIterator[Stage]:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        task_file, plans, intents = write_tasks(folder, tasks)
+        task_file, plans, intents = write(folder, tasks)
         asked = ("--intents", str(intents), "--plans", str(plans), "--latency-ms", str(latency_ms))
         async with (
             start_servers("harness.plugins.demo", log=folder / "log") as sites_port,

@@ -17,7 +17,8 @@ class ExecutorSettings(PluginSettings):
     """`processes`: every worker is a supervised process; `inline`: all in this one, to debug; `ray`: on a cluster.
     `slurm`: as jobs, each a shard."""
     lanes: int | None = setting(None, named=False, bounds=ValueRange(1, 1000))
-    """Episodes at once per worker; null = chosen from cores and memory, and 1 where `workers` is given."""
+    """Episodes at once per worker; null = 1 where `workers` is given, else chosen from cores and memory, and more while
+    the processor of this machine is idle."""
     silence_s: float = setting(20.0, named=False)
     """A worker process without a heartbeat for this long is ended, and its tasks go on elsewhere."""
     task_deadline_s: float | None = None
