@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.api import Executor, WorkerHandle
+from harness.evaluation.agent_registry import session_kind
 from harness.evaluation.builder import build_executor, pending_policy
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
 from harness.evaluation.first_worker import PLAYER, worker_log, worker_processes
@@ -68,11 +69,14 @@ async def play_inline(context: RunContext, schedule: Scheduler, progress: Progre
     from harness.evaluation.worker_pool import build_workers  # browser libraries: supervisors do without
     from harness.runner.executors.inline import run_inline
 
-    size = size_of(context, schedule, (machine_capacity(),), grows=True)
-    async with serving(context, schedule) as where, lanes_growing(context, schedule, size):
+    size = size_of(context, schedule, (machine_capacity(),), grows=_may_grow(context))
+    async with (
+        serving(context, schedule) as where,
+        lanes_growing(context, schedule, progress, size) as told,
+    ):
         context.begun.set()
         with context.stopping.listening():
-            async with build_workers(context, where, progress, range(size.workers), lanes=size.lanes) as pool:
+            async with build_workers(context, where, told, range(size.workers), lanes=size.lanes) as pool:
                 await run_inline(pool.workers, size.lanes, schedule)
                 starts = sum(browser.starts for browser in pool.browsers)
                 return _invocation(context, schedule, requests=pool.requests.made, starts=starts)
@@ -81,7 +85,7 @@ async def play_inline(context: RunContext, schedule: Scheduler, progress: Progre
 async def play_in_processes(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
     folder, executor = context.run.path, build_executor(context.config.executor)
     # What another executor starts runs elsewhere, and the load of this machine says nothing about it.
-    size = size_of(context, schedule, (machine_capacity(),), grows=executor is None)
+    size = size_of(context, schedule, (machine_capacity(),), grows=executor is None and _may_grow(context))
     if executor is None:
         launch = context.launch or worker_processes(folder)
     else:
@@ -90,34 +94,45 @@ async def play_in_processes(context: RunContext, schedule: Scheduler, progress: 
     async with (
         launched_early(launch, early) as begun,
         serving(context, schedule) as where,
-        lanes_growing(context, schedule, size),
+        lanes_growing(context, schedule, progress, size) as told,
     ):
-        return await supervised(context, schedule, progress, where, workers=Workers(begun, size))
+        return await supervised(context, schedule, told, where, workers=Workers(begun, size))
 
 
 @asynccontextmanager
-async def lanes_growing(context: RunContext, schedule: Scheduler, size: Parallelism) -> AsyncIterator[None]:
-    """While jobs are taken: workers are given more lanes if the machine and the endpoint allow; says to how many."""
+async def lanes_growing(
+    context: RunContext, schedule: Scheduler, progress: Progress, size: Parallelism
+) -> AsyncIterator[Progress]:
+    """While jobs are taken, give workers more lanes if machine, sites and endpoint keep up; says at the end to how
+    many. Gives what progress has to be told to.
+    """
     if not size.at_first:
-        yield
+        yield progress
         return
 
     def endpoint() -> tuple[int, int]:
         flow = context.rate_limiter.flow()
         return flow.refused, flow.waiting
 
-    meter = LoadMeter()
+    free_mb = machine_capacity().memory_mb
     growth = schedule.growth = LaneGrowth(
         workers=size.workers,
         least=size.at_first,
         most=size.lanes,
+        free_mb=free_mb,
+        reserve_mb=int(free_mb * (1 - SPARE)),
         endpoint=endpoint,
-        reserve_mb=int(machine_capacity().memory_mb * (1 - SPARE)),
+        further=progress,
     )
-    async with growing(growth, lambda: len(schedule), schedule.look_again, meter):
-        yield
+    async with growing(growth, lambda: len(schedule), schedule.look_again, LoadMeter()):
+        yield growth
     if growth.highest > size.at_first:
         context.say(f"lanes of a worker grew from {size.at_first} to {growth.highest}, as the processor was idle")
+
+
+def _may_grow(context: RunContext) -> bool:
+    """A process of an agent takes as much memory as it likes, and its processor time comes later than its page."""
+    return session_kind(context.config.agent) is None
 
 
 def _start(executor: Executor, folder: Path, number: int) -> AbstractAsyncContextManager[WorkerHandle]:

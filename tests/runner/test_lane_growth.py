@@ -2,11 +2,13 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness.protocols import Phase, ProgressEvent
 from harness.runner.capacity import LANE_MB, LoadMeter, MachineLoad
-from harness.runner.lane_growth import FULL_LOOKS, LaneGrowth, growing
+from harness.runner.lane_growth import STRAINED_LOOKS, LaneGrowth, growing
 from harness.runner.scheduler import Scheduler
 from tests.runner.sites import Journals, a_job, writer
 from tests.runner.test_scheduler import asking, over, turns
@@ -15,18 +17,31 @@ PLENTY = 100_000
 IDLE, BUSY, FULL = (MachineLoad(part, PLENTY) for part in (0.2, 0.9, 1.0))
 
 
-def used(growth: LaneGrowth) -> LaneGrowth:
-    """With a job in each lane that may have one."""
-    for worker in range(growth.workers):
-        growth.busy[worker] = growth.lanes
-    return growth
+def a_growth(*, workers: int = 2, least: int = 4, most: int = 16, **further: Any) -> LaneGrowth:
+    return LaneGrowth(workers=workers, least=least, most=most, free_mb=PLENTY, **further)
+
+
+def fill(growth: LaneGrowth) -> list[int]:
+    """Give each lane a job that may have one, and let it show its page; the lanes."""
+    begun = [lane for lane in range(growth.workers * growth.most) if lane % growth.most < growth.lanes]
+    for lane in begun:
+        growth.begins(lane)
+        growth.tell(event(lane, Phase.deciding))
+    return begun
+
+
+def event(lane: int, phase: Phase) -> ProgressEvent:
+    return ProgressEvent(lane=lane, task_id="0", phase=phase)
 
 
 def looked(growth: LaneGrowth, *loads: MachineLoad, pending: int = 100) -> list[int]:
     """The lanes after each look, with as many of them in use."""
     found = []
     for load in loads:
-        used(growth).look(load, pending=pending)
+        begun = fill(growth)
+        growth.look(load, pending=pending)
+        for lane in begun:
+            growth.ends(lane)
         found.append(growth.lanes)
     return found
 
@@ -37,28 +52,42 @@ def looked(growth: LaneGrowth, *loads: MachineLoad, pending: int = 100) -> list[
         ([IDLE] * 6, [6, 9, 13, 16, 16, 16]),
         ([MachineLoad(0.7, PLENTY)] * 3, [5, 6, 7]),
         ([BUSY] * 20, [4] * 20),
-        ([IDLE, *[FULL] * FULL_LOOKS, BUSY], [6] * FULL_LOOKS + [5, 5]),
+        ([IDLE, *[FULL] * STRAINED_LOOKS, BUSY], [6] * STRAINED_LOOKS + [5, 5]),
         ([*[FULL] * 50], [4] * 50),
-        ([IDLE, *[FULL, BUSY] * FULL_LOOKS], [6] * (2 * FULL_LOOKS + 1)),
+        ([IDLE, *[FULL, BUSY] * STRAINED_LOOKS], [6] * (2 * STRAINED_LOOKS + 1)),
     ],
     ids=["idle", "nearly used up", "busy", "full, then one less", "never fewer than at first", "bursts"],
 )
 def test_the_processor_decides(loads: list[MachineLoad], lanes: list[int]) -> None:
-    growth = LaneGrowth(workers=2, least=4, most=16)
+    growth = a_growth()
     assert looked(growth, *loads) == lanes
     assert growth.highest == max(4, *lanes)
 
 
 def test_lanes_are_added_only_where_all_are_in_use_and_jobs_are_pending() -> None:
-    growth = LaneGrowth(workers=2, least=4, most=16)
+    growth = a_growth()
     growth.look(IDLE, pending=100)
     assert growth.lanes == 4, "the workers come up, or jobs wait for sites"
     assert looked(growth, IDLE, pending=0) == [4]
 
 
+def test_none_is_added_while_others_open_their_pages_or_wait_for_a_site() -> None:
+    growth = a_growth(workers=1)
+    fill(growth)
+    growth.ends(0)
+    growth.begins(0)
+    growth.tell(event(0, Phase.restoring))
+    growth.tell(event(0, Phase.waiting))
+    growth.look(IDLE, pending=100)
+    assert growth.lanes == 4
+    growth.tell(event(0, Phase.deciding))
+    growth.look(IDLE, pending=100)
+    assert growth.lanes == 6
+
+
 def test_an_endpoint_that_refuses_or_lets_wait_is_given_no_more_lanes() -> None:
     state = {"refused": 0, "waiting": 0}
-    growth = LaneGrowth(workers=1, least=4, most=32, endpoint=lambda: (state["refused"], state["waiting"]))
+    growth = a_growth(workers=1, most=32, endpoint=lambda: (state["refused"], state["waiting"]))
     assert looked(growth, IDLE) == [6]
     state["waiting"] = 1
     assert looked(growth, IDLE, IDLE) == [6, 6]
@@ -67,15 +96,45 @@ def test_an_endpoint_that_refuses_or_lets_wait_is_given_no_more_lanes() -> None:
     assert looked(growth, IDLE) == [7], "it has refused nothing since"
 
 
+def test_sites_that_become_slow_are_given_no_more_lanes_and_then_fewer() -> None:
+    now = [0.0]
+    growth = a_growth(workers=1, most=32, clock=lambda: now[0])
+
+    def steps(seconds: float) -> None:
+        growth.begins(0)
+        for _ in range(16):
+            growth.tell(event(0, Phase.acting))
+            now[0] += seconds
+            growth.tell(event(0, Phase.deciding))
+            now[0] += 10  # the model thinks
+        growth.ends(0)
+
+    steps(0.2)
+    assert looked(growth, IDLE, IDLE) == [6, 9]
+    steps(0.35)
+    assert looked(growth, IDLE) == [13], "half as much again, and no tenth of a second more"
+    steps(0.5)
+    assert looked(growth, *[IDLE] * STRAINED_LOOKS) == [13] * (STRAINED_LOOKS - 1) + [12]
+    steps(0.2)
+    assert looked(growth, IDLE) == [18], "they have recovered"
+
+
 @pytest.mark.parametrize(("free", "lanes"), [(3 * LANE_MB, 4), (1000 + 2 * LANE_MB, 5), (1000 + 4 * LANE_MB, 6)])
 def test_memory_that_is_reserved_stays_free(free: int, lanes: int) -> None:
-    growth = LaneGrowth(workers=2, least=4, most=32, reserve_mb=1000)
+    growth = LaneGrowth(workers=2, least=4, most=32, free_mb=free, reserve_mb=1000)
     assert looked(growth, MachineLoad(0.1, free)) == [lanes]
+
+
+def test_lanes_that_take_much_memory_leave_room_for_fewer_and_those_that_take_too_much_are_taken_away() -> None:
+    growth = LaneGrowth(workers=1, least=4, most=32, free_mb=10_000, reserve_mb=2000)
+    assert looked(growth, MachineLoad(0.1, 7600)) == [6]
+    assert looked(growth, MachineLoad(0.1, 4000)) == [8], "a thousand each: two more"
+    assert looked(growth, MachineLoad(0.1, 1500), MachineLoad(0.1, 900)) == [8, 7]
 
 
 async def test_workers_have_as_many_jobs_each_and_lanes_that_wait_are_given_theirs_when_there_are_more() -> None:
     schedule = Scheduler([a_job(str(number)) for number in range(7)])
-    schedule.growth = growth = LaneGrowth(workers=2, least=1, most=4)
+    schedule.growth = growth = a_growth(least=1, most=4)
     asked = [await asking(schedule, lane) for lane in range(8)]
     assert sorted(schedule.held) == [0, 4], "the first lane of each worker, though all of the first asked before"
     assert not schedule.waits, "no lane waits for a site"
@@ -92,12 +151,12 @@ async def test_workers_have_as_many_jobs_each_and_lanes_that_wait_are_given_thei
     for lane in list(schedule.held):
         await over(schedule, lane)
     assert len(schedule) == 0 and all(one.done() for one in asked)
-    assert growth.busy.total() == len(schedule.held)
+    assert not schedule.held
 
 
 async def test_lanes_without_a_job_end_when_nothing_is_pending() -> None:
     schedule = Scheduler([a_job("1")])
-    schedule.growth = LaneGrowth(workers=1, least=1, most=3)
+    schedule.growth = a_growth(workers=1, least=1, most=3)
     asked = [await asking(schedule, lane) for lane in range(3)]
     await over(schedule, 0)
     schedule.look_again()
@@ -107,7 +166,7 @@ async def test_lanes_without_a_job_end_when_nothing_is_pending() -> None:
 
 async def test_a_lane_that_waits_for_a_site_is_told_apart_from_one_that_has_no_turn() -> None:
     schedule = Scheduler([writer("1"), writer("2"), writer("3")], Journals().sharing())
-    schedule.growth = LaneGrowth(workers=1, least=2, most=3)
+    schedule.growth = a_growth(workers=1, least=2, most=3)
     asked = [await asking(schedule, lane) for lane in range(3)]
     assert list(schedule.held) == [0] and schedule.waits, "the others change the same site"
     schedule.growth.lanes = 1
@@ -130,11 +189,14 @@ class Loads(LoadMeter):
 async def test_while_a_run_is_idle_its_waiting_lanes_are_given_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.runner.lane_growth.LOOKS_S", 0.001)
     schedule = Scheduler([a_job(str(number)) for number in range(9)])
-    schedule.growth = growth = LaneGrowth(workers=1, least=1, most=8)
+    schedule.growth = growth = a_growth(workers=1, least=1, most=8)
     asked = [await asking(schedule, lane) for lane in range(8)]
     async with growing(growth, lambda: len(schedule), schedule.look_again, Loads(BUSY, BUSY, IDLE)):
         async with asyncio.timeout(60):
-            await asyncio.gather(*asked)
+            for one in asked:
+                await one
+                for lane in schedule.held:
+                    growth.tell(event(lane, Phase.deciding))
     assert sorted(schedule.held) == list(range(8))
 
 
