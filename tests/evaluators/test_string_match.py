@@ -1,5 +1,7 @@
 """Answers against references: WebArena's rules, and where the corrected ones differ."""
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -111,3 +113,19 @@ async def test_references_of_the_wrong_shape_are_errors(references: Any, dialect
     judged = task("string_match", reference_answers=references)
     scored = await Scorer(dialect).score(judged, closed("x"), MemoryArtifacts())
     assert (scored.status, scored.value) == (Status.ERROR, None)
+
+
+async def test_the_token_rule_is_applied_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its import takes a second or more, in which a worker would miss its heartbeats."""
+    asked, goes_on = threading.Event(), threading.Event()
+
+    def tokens(text: str) -> list[str]:
+        asked.set()
+        assert goes_on.wait(timeout=30), "the event loop waits for it"
+        return text.replace(".", " .").split()
+
+    monkeypatch.setattr("harness.evaluators.text_match._tokenizer", lambda: tokens)
+    scoring = asyncio.create_task(values({"must_include": ["4"]}, "They were 4."))
+    assert await asyncio.to_thread(asked.wait, 60)
+    goes_on.set()
+    assert await scoring == (1.0, 1.0)
