@@ -20,7 +20,8 @@ class ExecutorSettings(PluginSettings):
     """Episodes at once per worker; null = 1 where `workers` is given, else chosen from cores and memory, and more while
     the processor of this machine is idle."""
     silence_s: float = setting(20.0, named=False)
-    """A worker process without a heartbeat for this long is ended, and its tasks go on elsewhere."""
+    """A worker process without a heartbeat for this long is ended, and its tasks go on elsewhere; the one in its place
+    may be silent for twice as long, and so on, up to eight times."""
     task_deadline_s: float | None = None
     """A stay on one task that takes longer is ended; null = only steps have deadlines."""
     shared_fs: bool | None = setting(None, named=False)

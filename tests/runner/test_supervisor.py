@@ -1,21 +1,23 @@
-"""How long a worker may take for what: waiting for a site has no deadline of its own, restoring has."""
+"""How long a worker may take for what: waiting for a site has no deadline of its own, restoring has; and be silent."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harness.api import WorkerHandle
 from harness.choices import Dialect
+from harness.journal.store import RunFolder
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiterServer
 from harness.protocols import Phase, ProgressEvent
 from harness.runner.executors import supervisor
 from harness.runner.executors.ipc import encode_message
-from harness.runner.executors.supervisor import SupervisorConfig, Timeouts, run_supervised
+from harness.runner.executors.supervisor import Launch, SupervisorConfig, Timeouts, run_supervised
 from harness.runner.executors.worker_losses import WorkerLosses
 from harness.runner.executors.worker_messages import Message, Progressed, SettleJob, TakeJob, WorkerDone
 from harness.runner.pending import PendingPolicy
@@ -88,20 +90,70 @@ async def test_a_lane_that_waits_for_its_site_is_not_taken_for_one_that_hangs(
     def launch(number: int) -> AbstractAsyncContextManager[WorkerHandle]:
         return launched()
 
+    await run_supervised(a_supervision(launch, stopping, Timeouts(silence_s=60, step_s=STEP_S)), 1)
+    assert worker.killed == killed
+
+
+class Silent:
+    """A worker that takes a job and is never heard again."""
+
+    begun = True
+
+    def __init__(self) -> None:
+        self.output = asyncio.StreamReader()
+        self.output.feed_data(encode_message(TakeJob(lane=0)))
+
+    def send(self, data: bytes) -> None:
+        return
+
+    async def kill(self) -> None:
+        self.output.feed_eof()
+
+
+async def test_a_worker_that_was_silent_may_be_so_for_longer_in_its_next_life(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "WATCH_EVERY_S", 0.001)
+    monkeypatch.setattr(supervisor, "PATIENCE", 4)
+    stopping, told = ShutdownSignal(), Told()
+
+    @asynccontextmanager
+    async def launch(number: int) -> AsyncIterator[WorkerHandle]:
+        yield Silent()
+        if len(told.notes) == 4:
+            stopping.ask()
+
+    timeouts = Timeouts(silence_s=0.01, step_s=60)
+    supervision = a_supervision(launch, stopping, timeouts, jobs=9)
+    with_journals = replace(supervision, progress=told, journals=lambda task, trial: run.journal(task.task_id, trial))
+    await run_supervised(with_journals, 1)
+    assert told.notes == [f"worker stopped: no heartbeat for {silence} s" for silence in (0.01, 0.02, 0.04, 0.04)]
+
+
+class Told:
+    """What was said of a worker as a whole."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def tell(self, event: ProgressEvent) -> None:
+        if event.phase is Phase.retrying and not event.task_id:
+            self.notes.append(event.note)
+
+
+def a_supervision(launch: Launch, stopping: ShutdownSignal, timeouts: Timeouts, *, jobs: int = 1) -> SupervisorConfig:
     nothing: Any = Nothing()
-    supervision = SupervisorConfig(
+    return SupervisorConfig(
         launch=launch,
         setup=a_setup,
         rate_limiter=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
         store=lambda: nothing,
         ask_host=nothing,
         lanes=1,
-        schedule=Scheduler([a_job("1")]),
+        schedule=Scheduler([a_job(str(number)) for number in range(jobs)]),
         journals=nothing,
         progress=nothing,
         stopping=stopping,
-        timeouts=Timeouts(silence_s=60, step_s=STEP_S),
+        timeouts=timeouts,
         losses=WorkerLosses(PendingPolicy(scoring=Dialect.corrected)),
     )
-    await run_supervised(supervision, 1)
-    assert worker.killed == killed

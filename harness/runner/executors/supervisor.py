@@ -69,6 +69,8 @@ START_S = 60.0
 STARTS_WITHOUT_WORK = 5
 """A worker that dies so often before it takes a job is broken, not unlucky."""
 LONGEST_PAUSE_S = 60.0
+PATIENCE = 8
+"""So many times as long as the first life of a worker may a later one be silent at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +157,8 @@ class Supervisor:
         self._counts = counts
         self._lanes = range(number * supervision.lanes, (number + 1) * supervision.lanes)
         self._heard = 0.0
+        self._silences = 0
+        """Its lives that were ended for their silence."""
         self._spoke = False
         self._since: dict[int, tuple[Phase, float, float]] = {}
         self._company = GivenJobs(supervision.losses)
@@ -261,8 +265,11 @@ class Supervisor:
 
     def _overdue(self) -> str | None:
         now, timeouts = working_s(), self._all.timeouts
-        silence_s = timeouts.silence_s if self._spoke else max(START_S, timeouts.silence_s)
+        # On a machine that is too busy to let it be heard, the next life would be ended at the same point, and so on.
+        silence_s = timeouts.silence_s * min(2**self._silences, PATIENCE)
+        silence_s = silence_s if self._spoke else max(START_S, silence_s)
         if now - self._heard > silence_s:
+            self._silences += 1
             return f"no heartbeat for {silence_s:g} s"
         for lane, (phase, since, begun) in self._since.items():
             now = self._lane_time(lane)
