@@ -50,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.plugins.audit.task_audit import played, scored
 
     console = Terminal(highlight=False)
+    options.of = _place(options.of)
     if options.controls:
         return _run_controls(options, console)
     exploits = _chosen(options.exploit)
@@ -62,6 +63,14 @@ def run(options: argparse.Namespace) -> int:
     if any(row.passed["corrected"] for row in rows):
         return ExitCode.BELOW
     return ExitCode.UNSCORED if any(row.unscored["corrected"] for row in rows) else ExitCode.DONE
+
+
+def _place(of: Path) -> Path:
+    """The path, or what is shipped under it where there is nothing of one's own (`tasks/demo.json`)."""
+    from harness.api.configuration import PROJECT
+
+    shipped = PROJECT / of
+    return shipped if not of.exists() and shipped.is_file() else of
 
 
 def _run_controls(options: argparse.Namespace, console: "Terminal") -> ExitCode:

@@ -81,3 +81,15 @@ def test_of_a_run_an_exploit_sees_where_the_task_begins(tmp_path: Path, capsys: 
     assert main(["audit", str(tmp_path / "run"), "--exploit", "page-dump", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["exploits"]
     assert (row["tried"], row["passed"]["corrected"]) == (1, [])
+
+
+def test_the_demos_tasks_are_there_in_any_folder_and_ones_own_come_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ["audit", "tasks/demo.json", "--exploit", "page-dump", "--json"]
+    assert main(asked) == 0
+    assert json.loads(capsys.readouterr().out)["tasks"] > 0
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "demo.json").write_text("[]")
+    assert main(asked) == 2
