@@ -17,10 +17,12 @@ from harness.protocols import Phase, Progress, ProgressEvent
 from harness.runner.capacity import LANE_MB, LoadMeter, MachineLoad
 
 LOOKS_S = 0.5
-IDLE, FULL = 0.75, 0.95
+IDLE, FULL = 0.85, 0.95
 """Parts of the processor: below the first lanes are added, above the second (several times in a row) taken away."""
 STRAINED_LOOKS = 6
 """So long a time is no burst of pages that open."""
+OPENING = 4
+"""Of so many lanes one may be opening its page when others are added; tasks follow each other all the time."""
 SLOWER, SLACK_S = 1.5, 0.1
 """Steps that take so many times as long as the first ones, and so much longer, say that the sites do not keep up."""
 _STEPS = 16
@@ -97,8 +99,7 @@ class LaneGrowth:
         self._strained = self._strained + 1 if load.busy > FULL or is_slower else 0
         if self._refused > before or is_short or self._strained >= STRAINED_LOOKS:
             self.lanes, self._strained = max(self.least, self.lanes - 1), 0
-        # What lanes need shows when their pages are there: none is added while others open theirs, or wait for a site.
-        elif load.busy < IDLE and not (is_slower or waiting or self._opening) and pending and self._is_used():
+        elif load.busy < IDLE and not (is_slower or waiting) and pending and self._is_used() and self._is_open():
             # By half at most, and by one where the processor is nearly used up.
             more = max(1, int(self.lanes * min(0.5, IDLE / max(load.busy, 0.01) - 1)))
             self.lanes = min(self.most, self.lanes + min(more, self._room(load.free_mb)))
@@ -112,6 +113,10 @@ class LaneGrowth:
     def _is_used(self) -> bool:
         """Whether some worker has a job in every lane that may have one: others may wait for their sites."""
         return any(count >= self.lanes for count in self._busy.values())
+
+    def _is_open(self) -> bool:
+        """Whether most pages are there: what lanes need shows then, and those that wait for a site have none."""
+        return len(self._opening) * OPENING <= self._busy.total()
 
     def _is_slower(self) -> bool:
         if len(self._newest) < _FEWEST:
