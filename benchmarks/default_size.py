@@ -62,7 +62,8 @@ def write_heavy(folder: Path, count: int) -> tuple[Path, Path, Path]:
     tasks = json.loads(paths[0].read_text())
     steps = [{"do": "click", "role": "link", "name": f"Item {number}"} for number in range(len(STEPS))]
     plans = [{"task_id": n, "steps": [*steps, {"do": "stop", "answer": "done"}]} for n in range(count)]
-    paths[0].write_text(json.dumps([{**one, "sites": ["shopping"], "start_url": "__SHOPPING__/"} for one in tasks]))
+    place = {"sites": ["shopping"], "start_url": "__SHOPPING__/", "mutates": False}  # else they would lock the site
+    paths[0].write_text(json.dumps([{**one, **place} for one in tasks]))
     paths[1].write_text(json.dumps(plans))
     return paths
 
