@@ -54,6 +54,7 @@ class Action:
     """Opens addresses or changes tabs only; so the timeout of a navigation holds, not that of an input."""
 
     def __init_subclass__(cls) -> None:
+        # When the class is made, and not when an episode uses it.
         for name in _REQUIRED:
             if getattr(cls, name, None) is getattr(Action, name, None):
                 raise TypeError(f"an action must define {name}, and {cls.__module__}.{cls.__name__} does not")
@@ -72,6 +73,7 @@ class Action:
         Raises:
             LookupError: There is none; the message says what to do.
         """
+        # By an entry point, never by a path in a journal: a folder from elsewhere must not choose what is imported.
         if kind not in _KINDS and kind in _INSTALLED.names():
             try:
                 _INSTALLED.find(kind)

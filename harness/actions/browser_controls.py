@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol
 from harness.actions.target import Target
 
 
+# A protocol, so that actions import no Playwright.
 class BrowserControls(Protocol):
     """One browser context at its current tab; `harness.browser` implements it.
 

@@ -17,6 +17,7 @@ def parse(text: str) -> tuple[str, list[object]]:
     try:
         node = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
+        # The parser raises the last two for expressions that are nested too deeply.
         raise EvaluatorError(f"func:{text[:80]} is not a call; give func:NAME(…)") from exc
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
         raise EvaluatorError(f"func:{text[:80]} does not call a plain name; give func:NAME(…)")

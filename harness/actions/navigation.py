@@ -29,6 +29,7 @@ class Goto(Action):
         await browser.goto(self.url)
 
     def may_change_sites(self) -> bool:
+        # The agent asked for this address, and every replay opens addresses again.
         return False
 
 

@@ -25,6 +25,7 @@ class Target:
     """(x, y, width, height) in CSS px of the viewport."""
 
 
+# A protocol: a decision is a record that holds an action, so records import actions.
 class NodeLike(Protocol):
     """An element of an observation, as far as aiming needs it; `harness.records.Node` fits."""
 

@@ -134,6 +134,7 @@ def _value(action: type[Action], name: str, kind: Any, value: object) -> Any:
         if value not in get_args(kind):
             raise ValueError(f"{place} must be one of {', '.join(get_args(kind))}, not {_short(value)}")
         return value
+    # Bounded first: `float` of an integer with 400 digits is an OverflowError.
     if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST:
         return float(value)
     # Not isinstance: a bool is an int to it, so `true` would be a number.

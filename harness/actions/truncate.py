@@ -11,6 +11,7 @@ def cut(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     missing = len(text) - most
+    # Tried again, as the number that the ending says depends on how long the ending is.
     while len(ending := f"… ({missing} more characters)") > missing - (len(text) - most):
         missing = len(text) - most + len(ending)
     return text[: most - len(ending)] + ending

@@ -60,6 +60,7 @@ def acting(calls: Sequence[ToolCall], *, keeps_note: bool) -> tuple[int, ...]:
 def memory_of(reply: Reply, *, note: str | None = None) -> JsonObject:
     """What a decision keeps of the reply that it was read from; `note`: the agent's, None = it keeps none."""
     calls, changed = _kept(reply)
+    # They repeat the calls: if one was changed or left out, they would name calls that have no result.
     items = [] if changed else _plain(reply.items)
     if len(dumps(items)) > MOST_BYTES:
         items = []
@@ -80,6 +81,7 @@ def turns(episode: Episode) -> list[Turn]:
     fork = episode.opened.fork if episode.opened else None
     if fork is None or fork.same_model:
         return found
+    # Signatures and encrypted reasoning are for the model that made them.
     return [replace(turn, items=()) if turn.start < fork.step else turn for turn in found]
 
 

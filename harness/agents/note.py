@@ -19,6 +19,7 @@ RULE = f"""\
 You may keep a note. Write it between <note> and </note> in your reply, outside the action. It replaces your earlier
 note and is shown to you above every later observation, under NOTE. It holds at most {MOST_OF_A_NOTE} characters.
 """
+# No beginning within a note: a flood of them without an end would be read again from each.
 _NOTE = re.compile(r"<note>((?:(?!<note>).)*?)</note>", re.DOTALL)
 _LINE = "| "
 """Before each line, so that no line of a note can pass for the header of another section."""

@@ -72,6 +72,7 @@ def action_line(step: Step, action_set: ActionSet, splitter: str) -> str:
     """A step of the history on one line."""
     decided, outcome = step.decided, step.acted.outcome
     action = decided.action.with_targets(_with_short_name)
+    # Shorter than a line, as an action set puts a sentence around it.
     reply = cut(decided.reply, MOST_OF_AN_ACTION - 1000)
     line = cut(action_set.render(action, reply=reply, splitter=splitter), MOST_OF_AN_ACTION)
     if isinstance(outcome, Refused):

@@ -41,6 +41,7 @@ class PageView:
     def text_of(self, view: LiveObservation) -> str:
         """The tabs, a blank line, and what is said of the page."""
         text = view.observation.shown_text
+        # With a legend as well the prompt would say the same twice: its lines are those of the tree, without details.
         if self.text:
             return text
         tabs = text.partition("\n\n")[0]

@@ -72,6 +72,7 @@ class PromptAgent:
         """A past step as it was asked and answered."""
         before = replace(episode, steps=episode.steps[:at], pending=None)
         assert before.last is not None
+        # Without its screenshot, as each would cost as much as the present one.
         asked = self._prompted(task, before, LiveObservation(observation=before.last.observation, nodes={}))[-1]
         answer = cut(episode.steps[at].decided.reply, MOST_OF_A_REPLY) or "(no answer)"
         return asked, Message(role="assistant", content=answer)
@@ -133,5 +134,6 @@ class PromptKind:
 
 def _prompt(settings: PromptSettings, context: AgentContext) -> Prompt:
     name = context.action_set.name
+    # Prompts that describe no uploads stay as they were.
     files = (context.files,) if context.files and "upload [" in settings.actions.get(name, "") else ()
     return read_prompt(settings, action_set=name, more=(*context.prompt_lines, *files))

@@ -152,6 +152,7 @@ class ToolsAgent:
             action = self._read(reply, episode, task)
             if not isinstance(action, InvalidAction):
                 break
+        # The last call of a reply that was cut off may be cut off, too.
         kept = replace(reply, tool_calls=()) if reply.unfinished else reply
         memory = memory_of(kept, note=self._note(episode, kept))
         return Decision(action=resolve(action, view.nodes), messages=messages, reply=reply, memory=memory)
@@ -221,6 +222,7 @@ def tool_box(settings: ToolsSettings, context: AgentContext) -> ToolBox:
     actions = (*(one for one in chosen.actions if one not in by_sight), *noting)
     box = ToolBox(actions, settings.strict, context.page_view(settings), context.files)
     try:
+        # Made now, so that an action that cannot be called is one sentence before anything is played.
         assert box.tools
     except TypeError as error:
         raise ConfigError(f"actions: {error}") from error

@@ -39,6 +39,7 @@ def store_evidence(
         trajectory=artifacts.put(dumps(trajectory_of(episode))) if keeps_trajectory else None,
         blocked=gathered.blocked,
         kept=tuple(map(artifacts.put, gathered.kept)),
+        # An N/A without an action before it is a guess, which `corrected` scores 0 by this count.
         actions=sum(isinstance(step.acted.outcome, Done) for step in episode.steps),
         targets=None if opened is None or opened.task.eval.program_html == targets else targets,
     )
@@ -73,6 +74,7 @@ def _selected(selection: TargetValue, artifacts: Artifacts) -> Selected:
     return Selected(
         index=selection.index,
         url=selection.url,
+        # Value and reason both: `webarena` scores the value of a page with status 500, and `corrected` the error.
         content=None if selection.error and selection.value is None else artifacts.put(dumps(selection.value)),
         error=selection.error,
         last_content=None if selection.last_value is None else artifacts.put(dumps(selection.last_value)),
@@ -111,6 +113,7 @@ class CountedArtifacts:
 
     def resume(self, episode: Episode) -> int:
         """Count what the attempt has stored; gives the bytes of its records."""
+        # From the files: a sum in the records would have changed the bytes of every journal.
         size = 0
         for record in _records(episode):
             body = encode(record).body

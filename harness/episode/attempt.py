@@ -37,6 +37,7 @@ def stop_rules(
     """
     if len(actions) >= limits.max_steps:
         return Termination(reason=CloseReason.MAX_STEPS, detail=f"Reach max steps {limits.max_steps}")
+    # None for benchmarks without this rule: a large number would still be compared, and read like a rule.
     if limits.parsing_failures is not None and (detail := _unreadable(actions, limits.parsing_failures)):
         return Termination(reason=CloseReason.PARSE_FAILURES, detail=detail)
     if limits.repeated_actions is not None and actions:
@@ -73,6 +74,7 @@ def overspent(limits: EpisodeLimits, episode: Episode, kept: int = 0) -> str | N
     Args:
         kept: As of `check_termination`.
     """
+    # Without what judging cost: limits end an attempt, and it is judged after that.
     tokens = episode.usage.prompt_tokens + episode.usage.completion_tokens
     spent = (
         ("tokens", tokens, limits.max_tokens),

@@ -18,6 +18,7 @@ class SerialWriter:
     """
 
     def __init__(self) -> None:
+        # One thread for each lane: a pool would need a rule for the order of a lane's writes.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
 
     async def __call__(self, write: Callable[[], T]) -> T:

@@ -41,6 +41,7 @@ def _stored(memory: object) -> Any:
     """A copy, as the agent may change its own."""
     try:
         data = dumps(memory)
+        # Bounded, as it is in the record itself: for an artifact that a hash names, every fold would need the disk.
         if len(data) > MAX_MEMORY_BYTES:
             raise PluginFailed(f"the agent's memory has {len(data):,} bytes as JSON; {MAX_MEMORY_BYTES:,} are stored")
         stored = build(Any, loads(data))
@@ -99,5 +100,7 @@ def with_shown(view: LiveObservation, renderer: ObservationRenderer | None) -> L
     if not isinstance(text, str):
         raise PluginFailed(f"the renderer of observations returned {type(text).__name__}, not a text")
     tabs = view.observation.text.partition("\n\n")[0]
+    # A renderer is a plug-in: its text may hold lone surrogates, which no journal holds.
     body = cut(text.encode("utf-8", "replace").decode(), MOST_SHOWN_CHARS)
+    # Beside Cairn's own text, by which a resume compares pages: a renderer may leave out ids, or print the time.
     return replace(view, observation=replace(view.observation, shown=f"{tabs}\n\n{body}"))

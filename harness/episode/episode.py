@@ -116,11 +116,13 @@ class EpisodeRunner:
         recorded = JournalJudgeReplies(lambda: self._journal.episode, self._recorder, self._recorder.artifacts, scope)
         # The run's own scoring comes last: where its line is, a crash has cost none of the others.
         scorers = list(self._deps.evaluators.items())
+        # Asking in both would double the price of judging, for a score that few look at.
         for dialect, evaluator in scorers[-1:] if self._deps.asks_apart(self._job.task) else scorers:
             if not is_scored_with(self._journal.episode.scores.get(dialect), reference):
                 with requests_of(scope):
                     scored = await score(evaluator, case, self._deps.redactor, recorded)
                 scored = cannot_be_scored(scored, missing) if missing.names else scored
+                # All verdicts in one line: a crash between two lines would leave half a score.
                 await self._recorder.append(replace(scored, reference=reference))
 
     async def _play_in(self, opening: AbstractAsyncContextManager[Environment]) -> None:
@@ -168,13 +170,17 @@ class EpisodeRunner:
             attempt=episode.attempt + 1,
             why=why,
             trial=self._job.trial,
+            # Whole: a copy of the task file beside the journals would be a second source of the same facts.
             task=recorded_task(self._job.task),
             task_digest=task_digest(self._job.task),
+            # It names the artifact with the measuring settings, so that a resume can say which of them changed.
             config_digest=self._deps.config_digest,
             # Inherited steps were played with it.
             seed=episode.opened.seed if fork and episode.opened else self._seed,
+            # By address: an index would mean another instance when the list is reordered.
             instances=self._job.instances,
             fork=fork,
+            # By hash: an address could give a resumed episode another picture than before.
             images=self._job.images,
             files=self._job.files,
             at=self._deps.clock(),
@@ -196,7 +202,9 @@ class EpisodeRunner:
         episode = self._journal.episode
         check_actions(episode)
         with self._timed("restore") as elapsed_ms:
+            # What the first page load sends is in the record of step 0.
             watching = nullcontext() if episode.arrival is None else running(self._watch_for_late(env, replayed=False))
+            # Written while the restore runs, so that a kill in the middle of it loses nothing that was written.
             async with watching:
                 restored = await env.restore(self._job.task, episode, self._job.clean)
             restored = replace(restored, view=with_shown(restored.view, self._deps.renderer))
@@ -204,6 +212,7 @@ class EpisodeRunner:
         self._recorder.typed_again = restored.typed_again
         self._recorder.note(restored.sent)
         await self._recorder.late(replayed=False)
+        # The first try of an attempt opens its pages for the first time, and sends nothing twice.
         if restored.changed and (episode.arrival is not None or self._is_retried):
             await self._recorder.accept(DoubtReason.REOPENED, restored.changed)
         if episode.arrival is None:
@@ -270,6 +279,7 @@ class EpisodeRunner:
         """Record what is not known of the pending action; where it is not to be performed again, its step is over."""
         pending = self._journal.episode.pending
         assert pending is not None
+        # Before the record that ends the step: a kill between the two leaves one doubt too many, and never one too few.
         await self._recorder.doubt(pending.step, DoubtReason.INTERRUPTED, doubt)
         if restored.pending is not None:
             return restored
@@ -300,6 +310,7 @@ class EpisodeRunner:
         if decided is None and agent is not self._deps.agent:
             return
         decision = checked_decision(decided)
+        # Before the action, and in the record that precedes it: after an interruption the answers are compared.
         effects_seen = await env.ask_sites(decision.action)
         # Waiting for a permit is not the agent's time.
         took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)
@@ -353,6 +364,7 @@ class EpisodeRunner:
     async def _watch_for_late(self, env: Environment, *, replayed: bool = True) -> None:
         """Record what is done to the sites while the model thinks, or the browser is restored (not `replayed`)."""
         while True:
+            # Holding requests until they are recorded would cost a round trip and the HTTP cache, and help no resume.
             await env.effects_begun()
             await self._record_late(env, replayed=replayed)
 
@@ -369,6 +381,7 @@ class EpisodeRunner:
             landed = await env.act(action)
             landed = replace(landed, view=with_shown(landed.view, self._deps.renderer))
         took_ms = elapsed_ms()
+        # Before the step: a kill between the two must not leave a step without its doubt.
         if landed.doubt:
             await self._recorder.accept(DoubtReason.REOPENED, landed.doubt)
         await self._recorder.keep(
@@ -392,6 +405,7 @@ class EpisodeRunner:
         self._tell(Phase.gathering)
         with self._timed("gather"):
             gathered = await env.gather(self._job.task)
+        # What pages sent until they were cut off; nothing leaves the browser from here on.
         await self._record_late(env)
         if gathered.doubt:
             await self._recorder.accept(DoubtReason.REOPENED, gathered.doubt)

@@ -38,6 +38,7 @@ class Job:
 
 def task_digest(task: Task) -> str:
     """The digest of a task, as it is recorded."""
+    # Of the recorded form: the same task has the same digest on another machine.
     return digest(recorded_task(task))
 
 

@@ -44,6 +44,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+# A protocol: a worker that cannot reach the run folder has its journals in the supervisor.
 class JournalWriter(Protocol):
     """The part of a journal that an episode uses."""
 
@@ -111,6 +112,7 @@ class Recorder:
         self._before = 0
         """Bytes of the attempt's records, less those that the journal has written."""
         self._paying = asyncio.Lock()
+        # A deque: the event loop adds to it while the writer's thread takes from it.
         self._unrecorded: deque[SideEffect] = deque()
         """Effects that are in no record yet; taken in the writer's thread, where their record is sure to be written."""
         self.typed_again = False
@@ -145,10 +147,12 @@ class Recorder:
             yield overspent(limits, self._journal.episode, self._kept)
             return
         # One request at a time: all that are sent together would pass a limit that the first of them reaches.
+        # Nor is an estimate reserved: what a process writes into a body may cost any multiple of its size.
         async with self._paying:
             if self._deps.stopping():
                 raise ShutdownRequested("the run is stopping")
             yield overspent(limits, self._journal.episode, self._kept)
+            # Before the next request is sent: the order of a worker's messages then makes the supervisor's sum exact.
             if self._deps.is_run_limited:
                 self._spent()
 
@@ -224,7 +228,9 @@ class Recorder:
             boundary=boundary,
             type=type(error).__name__,
             message=message,
+            # Known of failures only: after a kill a mark before the action could tell, at an fsync for each step.
             unsent=isinstance(error, InfraError) and error.unsent,
+            # Recorded although it uses up no attempt, because it holds the requests of the step.
             shared=isinstance(error, BrowserLost),
             at=self._deps.clock(),
         )

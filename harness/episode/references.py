@@ -21,6 +21,7 @@ from harness.journal.names import journals_in
 from harness.records import Closed, Evidence, HtmlTarget, Opened, Reference, Scored, Selected, Task
 from harness.secrets.redaction import Redactor
 
+# The arguments of plugged-in evaluators are in `metadata`, under such keys.
 _EVAL = "eval."
 _IN_A_TASK_FILE = {"start_urls": "start_url", "images": "image", "metadata": "keys that Cairn does not know"}
 """Field of a task to its name in a task file, where that is another one."""
@@ -31,6 +32,7 @@ Outcomes = Mapping[tuple[str, int], EpisodeResult]
 
 def reference_for(task: Task, opened: Opened) -> Reference | None:
     """The reference of `task`, when it is another one than that of the attempt; None = it is the same task."""
+    # The whole `eval` goes into the record, so that a bundle is verified without the task file.
     now = task_digest(task)
     return None if now == opened.task_digest else Reference(eval=task.eval, metadata=_judging(task), task_digest=now)
 
@@ -184,10 +186,12 @@ def _found(
 ) -> Selected:
     """What was selected for a target, wherever it stood before."""
     wanted, by_index = targets[index], {selected.index: selected for selected in evidence.selected}
+    # Not by its position, which a corrected list moves.
     for other, target in enumerate(gathered):
         is_same = _place(target) == _place(wanted) and _before(gathered, other) == _before(targets, index)
         if is_same and (selected := by_index.get(other)) is not None:
             return replace(selected, index=index)
+    # The whole of the agent's last page is in the evidence, whether a target asked for it or not.
     if wanted.url == LAST and not wanted.locator.strip() and _before(targets, index) == () and evidence.html:
         return Selected(index=index, url=evidence.url, content=evidence.html)
     what = f"{wanted.url} {wanted.locator}".rstrip()

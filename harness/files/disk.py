@@ -70,6 +70,7 @@ def foreseen(exc: OSError) -> StorageError | None:
 def write_whole(fd: int, data: bytes) -> None:
     """Write `data` by one system call; a short write is an OSError, as nothing may follow half a line."""
     written = os.write(fd, data)
+    # The kernel calls a part a success: the disk became full, or the file reached its limit, in the middle of it.
     if written != len(data):
         raise OSError(errno.ENOSPC, f"only {written} of {len(data)} bytes were written")
 
@@ -248,5 +249,6 @@ def _create(mode: int, folder: int) -> tuple[str, int]:
 def _is_out_of_inodes(path: Path) -> bool:
     with suppress(OSError):
         room = os.statvfs(path if path.exists() else path.parent)
+        # A file system that does not count inodes says 0 of 0.
         return room.f_files > 0 and room.f_favail == 0 and room.f_bavail > 0
     return False

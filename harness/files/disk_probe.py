@@ -58,4 +58,5 @@ def _prove_lock(path: Path) -> None:
 
 
 def _outside(moment: float, begin: float, end: float) -> float:
+    # Any time between the two readings of this machine's clock agrees with it.
     return moment - end if moment > end else min(moment - begin, 0.0)

@@ -194,6 +194,7 @@ def _descend(path: Path, below: Path | None, *, make: int | None = None, durable
     if below is None or path == below:
         return os.open(path, _FOLDER)
     at, fd = below, os.open(below, _FOLDER)
+    # One by one: O_NOFOLLOW guards the last name only, and a resolved path may change between check and use.
     for name in path.relative_to(below).parts:
         at /= name
         outer = fd

@@ -28,6 +28,7 @@ def read_final_state(path: Path) -> FinalState | None:
         JournalError: It was made by a newer version, is another task's or trial's, or no regular file.
         StorageError: The file cannot be read.
     """
+    # Folded as by every other reader: a search for the first bytes of a line missed records in another spelling.
     return final_state(path, read(path))
 
 
@@ -39,5 +40,6 @@ def final_state(path: Path, episode: Episode) -> FinalState | None:
     """
     if (opened := episode.opened) is None:
         return None
+    # A copy of a journal under another name would be scored as an episode of its own.
     check_name(path, opened.task.task_id, opened.trial)
     return FinalState(opened=opened, closed=episode.closed, scores=episode.scores)

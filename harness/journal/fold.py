@@ -101,6 +101,7 @@ def fold(episode: Episode, record: Record) -> Episode:
 def _changed(episode: Episode, **changes: Any) -> Episode:
     """As `dataclasses.replace`, which takes ten times as long for so many fields: reading a journal is mostly this."""
     changed = object.__new__(Episode)
+    # `replace` would refuse a misspelt field, and the dictionary takes it.
     assert changes.keys() <= episode.__dict__.keys()
     changed.__dict__.update(episode.__dict__, **changes)
     return changed
@@ -117,6 +118,7 @@ def _opened(episode: Episode, record: Opened) -> Episode:
         total_elapsed_ms=episode.total_elapsed_ms,
         total_violations=episode.total_violations,
         is_unconfined=episode.is_unconfined,
+        # What an earlier attempt did stays on a site that was not reset.
         has_acted=episode.has_acted,
         total_effects=episode.total_effects,
     )
@@ -164,9 +166,11 @@ def _decided(episode: Episode, record: Decided) -> Episode:
 
 def _acted(episode: Episode, record: Acted) -> Episode:
     pending = episode.pending
+    # The other run has spent this time; limits and budgets count what this run spends.
     elapsed_ms = 0.0 if _is_inherited(episode, record.step) else record.elapsed_ms
     return _changed(
         episode,
+        # The first page is step 0 and not a kind of its own, so that a replay compares it like any other step.
         arrival=episode.arrival or record,
         steps=(*episode.steps, Step(decided=pending, acted=record)) if pending else episode.steps,
         pending=None,
@@ -205,6 +209,7 @@ def late_of(failed: Failed, *, step: int, is_pending: bool) -> Late:
         step: The last whole one.
         is_pending: Whether a decision was pending.
     """
+    # Not what a restore or the interrupted action sent: before the next action a replay would wait for it in vain.
     replayed = failed.boundary != "restore" and not (is_pending and failed.boundary == "act")
     return Late(step=step, effects=failed.effects, replayed=replayed, at=failed.at)
 
@@ -224,11 +229,13 @@ def _of_process(episode: Episode, record: ProcessRecord) -> Episode:
         case Answered():
             return _changed(
                 episode,
+                # The cost is counted here and not in the next decision, as the process may be killed between the two.
                 answered={**episode.answered, record.number: record},
                 usage=episode.usage + record.usage,
                 total_usage=episode.total_usage + record.usage,
             )
         case Commanded():
+            # Commands may be scripts, and whether a script changes something cannot be known before it runs.
             return _changed(episode, commanded=(*episode.commanded, record), has_acted=True)
         case Landed() | Diverged():
             return _with_line(episode, record)
@@ -250,6 +257,7 @@ def _ended(episode: Episode, record: Closed | Judged | Scored) -> Episode:
         case Closed():
             return _changed(episode, closed=record)
         case Judged():
+            # A sum of its own: added to `usage`, it would make a model look dearer on tasks that a model judges.
             judged, spent = {**episode.judged, record.key: record}, episode.total_judge_usage + record.usage
             return _changed(episode, judged=judged, total_judge_usage=spent)
         case Scored():
@@ -296,6 +304,7 @@ def _check_acted(episode: Episode, record: Acted) -> str | None:
         return f"step {record.step} acted without a decision"
     if record.step != pending.step:
         return f"step {record.step} acted while decision {pending.step} is pending"
+    # An `Acted` for a stop would claim that an action was performed on a page.
     return "a stop is never acted upon" if isinstance(pending.action, Stop) else None
 
 

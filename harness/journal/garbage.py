@@ -70,6 +70,7 @@ def _unnamed(folder: Path) -> Iterator[Garbage]:
     named = named_digests(folder)
     for store in STORES:
         for path in stored(folder, store):
+            # Not `encode`: a foreign folder may hold names that are not UTF-8.
             if os.fsencode(path.name) not in named:
                 yield Garbage(path=path, size=_size(path))
 
@@ -79,6 +80,7 @@ def named_digests(folder: Path) -> set[bytes]:
     found: set[bytes] = set()
     for path in (*(Path(entry.path) for entry in journals_in(folder)), folder / "run.json"):
         with translate_os_errors(path, "read"):
+            # Not by a fold, which would miss what only a torn line, or a line of a newer version, refers to.
             found.update(_DIGEST.findall(safe_files.read_if_there(path, most=safe_files.MAX_BYTES) or b""))
     return found
 

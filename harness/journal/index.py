@@ -25,7 +25,9 @@ from harness.records.optional import optional
 from harness.secrets.redaction import NO_SECRETS, Redactor
 
 INDEX_NAME = ".index.jsonl"
+# A journal bounds each duration and not their sum, so the sum in the index has a bound of its own.
 _LONGEST_SUM_MS = MAX_DURATION_MS * 1e6
+# Characters; they are quoted in a table and in the summary.
 _MOST_OF_A_REPLY = 300
 
 
@@ -173,11 +175,13 @@ def result_of(episode: Episode) -> EpisodeResult | None:
         steps=len(episode.steps) + (episode.pending is not None),
         closed=episode.closed.reason if episode.closed else None,
         scores={dialect: _score(scored) for dialect, scored in episode.scores.items()},
+        # When a browser breaks with several episodes in it, nobody knows which of them broke it: no attempt is used up.
         failures=sum(not failed.shared for failed in episode.failures),
         failure=_sentence(episode.failures[-1]) if episode.failures else "",
         failure_type=episode.failures[-1].type if episode.failures else "",
         resumed_from=episode.resumed[-1].step if episode.resumed else None,
         resumes=len(episode.resumed),
+        # With the policy `restart` the attempt also fails as diverged, and would count twice.
         divergences=sum(failed.type == EnvironmentDiverged.__name__ for failed in episode.failures)
         + sum(one.policy != "restart" for one in episode.diverged),
         usage=episode.total_usage,
@@ -276,6 +280,7 @@ def read_entry(path: Path, status: os.stat_result) -> IndexEntry | None:
     if outcome is None:
         return None
     check_name(path, outcome.task_id, outcome.trial)
+    # With the status from before the reading: a journal that grew meanwhile does not fit the entry, and is read again.
     return _entry(path.name, status, outcome)
 
 
@@ -293,6 +298,7 @@ def note(path: Path, episode: Episode, status: os.stat_result, *, redactor: Reda
     with suppress(OSError, UnsafeFile):
         fd = safe_files.open_regular(path.parent / INDEX_NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
+            # Neither synced nor checked for its length: an entry that is lost or torn costs the reading of one journal.
             os.write(fd, line)
         finally:
             os.close(fd)

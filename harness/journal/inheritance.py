@@ -75,6 +75,7 @@ def inherit(path: Path, step: int) -> Inheritance:
         body, crc = unseal(line, crc)
         record = decode(body)
         if isinstance(record, Opened):
+            # A further attempt does not repeat inherited lines: a crash would leave a journal with half of them.
             before = attempt if record.fork is not None and record.attempt > 1 else []
             attempt = _inherited(before, record)
             opened = record
@@ -139,6 +140,7 @@ def write_inheritance(
     # Before the journal: what it names must be there when it appears.
     named = {found.decode() for body in inheritance.bodies for found in _DIGEST.findall(body)}
     copy_named(source, path.parent, named | {*opened.images, *opened.files.values()})
+    # Copied: a fork that read the journal of its parent would not let the parent be deleted or moved.
     data, crc = b"", 0
     for body in (encode(opened, text=redactor.text).body, *inheritance.bodies):
         line, crc = seal(body, crc)

@@ -20,6 +20,7 @@ from harness.files.disk import hold, translate_os_errors
 from harness.files.side_file import SideFile
 from harness.secrets.redaction import Redactor
 
+# Bytes; in a foreign folder the lock file may be anything.
 _MOST = 1 << 20
 
 
@@ -56,6 +57,7 @@ class RunLock:
                 }
             )
             os.ftruncate(fd, 0)
+            # Not synced: after a power cut nobody holds the folder.
             os.pwrite(fd, name + b"\n", 0)
             undo.pop_all()
         return cls(fd)

@@ -116,6 +116,7 @@ class Journal:
         kept = record if exact else decode(body)
         if self._redactor.touches(body):
             body = encode(record, text=self._redactor.text).body
+            # Read as it will be read later: what redaction has made of the record must still be one.
             self._fold.decode(body)
         # Before a byte is written: an illegal line on the disk would make the whole journal unreadable.
         after = self._fold.after(kept)
@@ -123,6 +124,7 @@ class Journal:
         try:
             write_whole(self._fd, line)
             if self._is_due(record):
+                # `fdatasync` was tried and had no measurable effect.
                 os.fsync(self._fd)
         except OSError as exc:
             # Nobody knows how much of the line is on the disk; only a new `open` cuts it off.
@@ -214,6 +216,7 @@ def attempts(path: Path) -> tuple[Episode, ...]:
 def episode_in(data: bytes, path: Path) -> Episode:
     """What these bytes of the journal at `path` say."""
     reading = _Fold(path, None)
+    # The torn tail is left in the file: its writer may be in the middle of that line.
     reading.extend(data[: data.rfind(b"\n") + 1])
     return reading.episode
 
@@ -248,6 +251,7 @@ class _Fold:
 
     def after(self, record: Record) -> Episode:
         """The episode after one more record."""
+        # Bounds are checked here: the codec would need a range for every number.
         if why := check(self.episode, record) or invalid_record(record):
             raise JournalCorrupt(self._path, self._lines + 1, why)
         after = fold(self.episode, record)

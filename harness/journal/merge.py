@@ -105,4 +105,5 @@ def _copy_file(path: Path, there: Path, *, source: Path, target: Path) -> None:
         except OSError:  # another file system
             data = safe_files.read(path, below=source)
             write_atomic(there, data, mode=path.lstat().st_mode & 0o777, within=Within(target))
+        # A link is durable with its folder only.
         os.fsync(into)

@@ -35,6 +35,7 @@ def put_messages(messages: Sequence[Message], artifacts: Artifacts) -> StoredMes
     pictures: dict[str, None] = {}
 
     def held(text: str) -> Any:
+        # In a data URL a picture takes a third more, and takes it once for every request that shows it.
         found = picture_in(text)
         if found is None:
             return text
@@ -45,6 +46,7 @@ def put_messages(messages: Sequence[Message], artifacts: Artifacts) -> StoredMes
     stored = []
     for message in messages:
         content = message.content if isinstance(message.content, str) else _changed(message.content, held)
+        # One artifact for each message: whole bodies would repeat the conversation in every step.
         stored.append(artifacts.put(dumps(_tree(message, content))))
     return StoredMessages(messages=tuple(stored), pictures=tuple(pictures))
 

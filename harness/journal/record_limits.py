@@ -39,6 +39,7 @@ def invalid_record(record: Record) -> str | None:
 
 def invalid_totals(episode: Episode, *, before: Episode) -> str | None:
     """What is impossible in the totals of a journal, as far as its last record changed them."""
+    # By identity: most records leave the totals as they are, and a reading checks every line.
     if episode.total_usage is not before.total_usage and (why := invalid_total(episode.total_usage)):
         return why
     spent = episode.total_judge_usage
@@ -55,4 +56,5 @@ def invalid_usage(usage: Usage, *, most: int = MAX_TOKENS, dearest: float = MAX_
             return f"{name}={count} is not a count"
     if not 0.0 <= usage.cost_usd <= dearest:
         return f"cost_usd={usage.cost_usd:g} is not a cost"
+    # Below 0 where writing into a provider's cache cost more than reading from it saved.
     return None if abs(usage.saved_usd) <= dearest else f"saved_usd={usage.saved_usd:g} is not a cost"

@@ -90,6 +90,7 @@ class ReplyCache:
         try:
             fd = safe_files.open_regular(path, os.O_RDONLY, below=self._folder)
             with os.fdopen(fd, "rb") as file:
+                # One byte more than any reply that is kept: a larger file is cut here, and so is not a whole reply.
                 data = file.read(self._max_bytes + 1)
                 reply = self._decoded(key, data)
                 if reply is not None and self._writes:
@@ -111,11 +112,13 @@ class ReplyCache:
         try:
             self._put(self._path(key), data)
         except (OSError, HarnessError) as error:
+            # Not an error: most is paid by now, and a full disk must not end what is left of the run.
             self._writes = False
             why = error.strerror if isinstance(error, OSError) else str(error).partition(";")[0]
             self._once("write", f"the reply cache {self._folder} keeps no more replies of this run: {why}")
 
     def _put(self, path: Path, data: bytes) -> None:
+        # All of it under the lock, fsync included: a few milliseconds beside the seconds that a model takes.
         with _locked(self._folder) as lock:
             total = _recorded_total(lock)
             before = safe_files.status(path, below=self._folder) if path.parent.is_dir() else None
@@ -196,6 +199,7 @@ def check_folder(folder: Path, setting: str, *, writes: bool) -> None:
             pass
     except (OSError, HarnessError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
+        # Who asks for the cache does not want to pay; a start that could not use it would pay without a word.
         raise ConfigError(
             f"{setting}={folder} cannot be used as reply cache: {why}; choose another folder, or set llm.cache=off"
         ) from error
@@ -240,6 +244,7 @@ def prune(folder: Path, *, max_bytes: int | None = None, unused_s: float | None 
 
 
 def _header(key: str, body: bytes, request: str, request_id: str) -> dict[str, object]:
+    # The checksum covers the values of the header, too: a byte that changes anywhere in the file makes it a miss.
     named = f"{key}\n{request_id}\n{request}\n".encode()
     return {
         "cairn_reply": FORMAT,

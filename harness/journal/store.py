@@ -70,6 +70,7 @@ class ArtifactStore:
         self._within = Within(self._run, staging)
         self._redactor = redactor
         self._durable = durable
+        # Plain, as ssh keeps its keys: the key of an encryption would be the next secret to protect.
         self._folder_mode, self._file_mode = (0o700, 0o600) if private else (0o755, 0o644)
         self._verified: set[str] = set()
         self._kept_folders: set[str] = set()
@@ -140,6 +141,7 @@ class ArtifactStore:
 
     def _remember(self, digest: str) -> None:
         if len(self._verified) >= _VERIFIED_LIMIT:
+            # All at once: what is forgotten costs one reading of its file.
             self._verified.clear()
         self._verified.add(digest)
 
@@ -259,6 +261,7 @@ class RunFolder:
         """What became of each task; mends the index on the way."""
         found = scan(self.path)
         if not found.fresh and self.lock is not None:
+            # Not synced: an index that is lost is made again from the journals.
             self._put(INDEX_NAME, index_of(found.entries), durable=False)
         return found
 
@@ -325,6 +328,7 @@ def _refusal(error: BaseException | None) -> str | None:
 def lock_token(folder: Path) -> str:
     """The content of a run folder's lock file, or ""; unique per invocation, so equal texts mean one folder."""
     try:
+        # Nobody has to say whether a disk is shared: equal contents at equal paths are one folder.
         return safe_files.read(folder / LOCK_NAME, most=safe_files.MAX_SIDE_FILE_BYTES).decode()
     except (OSError, JournalError, UnicodeDecodeError):
         return ""

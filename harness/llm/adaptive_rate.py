@@ -17,6 +17,7 @@ FEW = 8
 """Requests admitted between two refusals; from here on they are a measurement, before they are noise."""
 SPAN = 100
 """Requests until the pace is back at a measured limit; also what must be seen since a refusal for older ones to go."""
+# Shorter than `SPAN`, so that what is only guessed is soon tried.
 UNSURE_SPAN = 32
 BACK_OFF = 0.97
 """Share of a measured limit that is begun with."""
@@ -24,6 +25,7 @@ DEEPEST_CUT = 4.0
 """An interval that a pause has distorted may not slow down more than this at once."""
 HIGHEST_STEP = 1.15
 FIRST_PAUSE_S, LONGEST_PAUSE_S, PAUSE_GROWTH = 1.0, 30.0, 3.0
+# An endpoint may change its limit, and older refusals measure what it was before.
 OLDEST_S = 900.0
 REMEMBERED = 8
 
@@ -163,6 +165,7 @@ class AdaptiveRate:
         """How fast requests went out while nothing limited them."""
         if len(self._newest) < 2:
             return 1.0
+        # Lanes that begin in the same moment would give an infinite rate.
         return (len(self._newest) - 1) / max(self._newest[-1] - self._newest[0], 0.05)
 
 

@@ -64,9 +64,11 @@ class CachedModel:
         reply = await self._model.ask(messages, tools)
         if reply.raw:
             kept = StoredReply(raw=reply.raw, request_id=reply.request_id, request=reply.request)
+            # In a thread, as other lanes go on meanwhile: it waits up to ten seconds for the lock of the folder.
             await asyncio.to_thread(self._replies.write, key, kept)
         return reply
 
     def _digest(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool]) -> str:
         request = {"address": self._address, "request": self._endpoint.request(messages, tools)}
+        # By the names of secrets: after a change of password the same question finds its reply.
         return sha256(self._redact(dumps(request))).hexdigest()

@@ -50,8 +50,10 @@ class CircuitBreaker:
     def open(self, why: str, requests: int, now: float, opens_at: float = -math.inf) -> float | None:
         """See `RateLimiter.outage`; `opens_at`: nothing is sent before then anyway, as the endpoint asked for."""
         if self._since is None:
+            # Others were answered since its first try: the request is given up, and the endpoint is not down.
             if self._unanswered < requests:
                 return None
+            # After all retries of a request: by single failures a busy endpoint would look like one that is down.
             self._since, self._pause_s = now, FIRST_PAUSE_S
             self._ready_at = max(opens_at, now + min(self._pause_s, self._max_outage_s))
             self._tell(f"{why}; the run is paused; retrying the endpoint in {self._ready_at - now:.0f} s")
@@ -80,10 +82,12 @@ class CircuitBreaker:
             self._since = None
         elif now >= self._ready_at:
             self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
+            # The last question is asked when the longest outage is over, and not a pause later.
             self._ready_at = max(now, min(now + self._pause_s, self._since + self._max_outage_s))
 
     def rejects_all(self) -> bool:
         """See `RateLimiter.rejection`."""
+        # Counted: few servers send error codes, and a wrong `max_tokens` looks like a long prompt.
         return not self._answered and self._rejected >= REJECTED
 
 

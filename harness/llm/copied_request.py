@@ -11,6 +11,7 @@ from httpx2 import AsyncClient, HTTPError, Request, Response
 
 from harness.llm.connection import SdkErrors, error_body, plain_options
 
+# An agent's process chooses the headers, and may choose others for each request.
 _MOST_KINDS = 16
 """Sets of headers for which a request is kept."""
 _OF_ONE = (b"content-length", b"transfer-encoding", b"cookie")

@@ -97,6 +97,7 @@ class Endpoint:
     def redact(self, text: str) -> str:
         """`text` without the key, headers and password, should the server have quoted them."""
         password = urlsplit(self.settings.base_url or "").password or ""
+        # The password as it stands in the address, and decoded, as it is sent.
         for secret in (self.key, password, unquote(password), *self.settings.headers.values()):
             text = text.replace(secret, "[key]") if secret else text
         return text
@@ -135,6 +136,7 @@ class Endpoint:
 @contextmanager
 def without_variables() -> Iterator[None]:
     """The packages read growing lists of variables when a client is created; they are removed meanwhile."""
+    # To overwrite what a package has read from them would have to follow every version of it.
     away = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(_VARIABLES)}
     try:
         yield

@@ -64,6 +64,7 @@ def translate_errors(endpoint: Endpoint, sdk: SdkErrors, *, model: str, timeout_
     except ReplyRefused as exc:
         raise RequestRefused(f"the answer of {endpoint.label} {exc}") from exc
     except sdk.connection as exc:
+        # The packages take what a hook of the HTTP client raises for an error of the connection.
         if isinstance(exc.__cause__, ReplyRefused):
             raise RequestRefused(f"the answer of {endpoint.label} {exc.__cause__}") from exc
         cause = str(exc.__cause__ or exc) or type(exc.__cause__).__name__

@@ -25,6 +25,7 @@ from harness.llm.token_ids import TokenIds
 from harness.protocols import StoredReply
 from harness.records import ComputerTool, Message, Reply, Tool
 
+# A guess for the rate limiter, which the endpoint's own count corrects.
 PICTURE_TOKENS = 1000
 
 
@@ -83,6 +84,7 @@ class EndpointModel:
     def request(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> JsonObject:
         """What `ask` would send, apart from address and credentials; the question for tokens even if it is refused."""
         body = self._provider.body(messages, tools, self._settings)
+        # Whether the endpoint takes the question is learnt on the way, and a reply's key must not depend on that.
         if self._token_ids.wanted:
             body |= self._provider.token_request(body)
         return {"api": self._provider.name, "model": self._settings.model, "body": body}

@@ -21,6 +21,7 @@ def is_event_stream(content: bytes) -> bool:
 
 def was_streamed(content: bytes) -> bool:
     """Whether the bytes are events for certain."""
+    # A stream may begin with a comment, which gateways send while they wait.
     return content.lstrip()[:6].startswith((b"data:", b"event:", b":"))
 
 
@@ -44,6 +45,7 @@ def events_in(content: bytes) -> list[JsonObject]:
 def _data(text: str) -> Iterator[str]:
     """The data of each event: its `data:` lines, joined."""
     lines: list[str] = []
+    # Not `splitlines`, which also cuts at U+2028, and that may be in the text of a model.
     for line in (*text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), ""):
         if line.startswith("data:"):
             lines.append(line[5:].removeprefix(" "))

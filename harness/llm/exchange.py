@@ -20,6 +20,7 @@ from harness.llm.rate_limit_headers import read_headers
 from harness.llm.retry import Retrier
 from harness.records import Usage
 
+# Until an answer has told how long they are.
 GUESSED_REPLY_TOKENS = 256
 _MOST_REDIRECTS = 3
 """In a row: one may be a mistake of a proxy, so many are the endpoint's address."""
@@ -106,6 +107,7 @@ class Exchanger:
                 if redirects == _MOST_REDIRECTS:
                     raise ModelRejected(f"{exc}, then run again") from exc.__cause__
                 again = exc.refused
+                # A 429 is no failed attempt: with hundreds of lanes every request is refused sometimes.
                 exc.closed_s = permit.closed_s if exc.refused else None
                 raise
 
@@ -154,6 +156,7 @@ class Exchanger:
     async def _request(self, sending: Sending) -> Any:
         timeout_s = self.settings.timeout_s
         with translate_errors(self.endpoint, sending.errors, model=sending.model, timeout_s=timeout_s):
+            # Around all of it: the timeouts of an HTTP client begin anew with every part that it reads.
             async with asyncio.timeout(timeout_s):
                 return await sending.send()
 

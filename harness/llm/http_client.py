@@ -17,6 +17,7 @@ from openai import DefaultAsyncHttpxClient
 from harness.llm.endpoint_errors import ReplyRefused
 from harness.llm.single_use_transport import SingleUseTransport
 
+# Far above any reply, and not enough to exhaust the memory.
 MOST_BYTES = 32 << 20
 _AT_ONCE = 1000
 _ENCODINGS = {"gzip", "x-gzip", "deflate"}
@@ -41,6 +42,7 @@ def bounded_client(most_bytes: int = MOST_BYTES, *, name: str = "llm") -> Any:
         follow_redirects=False,
         headers={"accept-encoding": "gzip, deflate", "connection": "close"},
         limits=Limits(max_connections=_AT_ONCE, max_keepalive_connections=0),
+        # A hook is called for every answer, those with an error status included.
         event_hooks={"response": [bound]},
         # Only the client's own pool knows the proxies that the environment names.
         transport=None if getproxies() else SingleUseTransport(),
@@ -64,6 +66,7 @@ class _Bounded(AsyncByteStream):
         left = self._most_bytes
         async for part in self._stream:
             try:
+                # One byte more than is left, or a longer answer would look like one that fits.
                 data = part if unpacking is None else unpacking.decompress(part, left + 1)
             except zlib.error as exc:
                 raise ReplyRefused(f"cannot be decompressed ({exc})") from exc

@@ -17,6 +17,7 @@ from harness.llm.circuit_breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S
 logger = logging.getLogger(__name__)
 
 
+# Not in the limiter that all processes share, as that can only delay a request; each process costs one question more.
 class JudgeBreaker:
     """A `ChatModel` that is not asked while its endpoint is down, but for one question after each pause."""
 

@@ -214,6 +214,7 @@ class Limiter:
             now = self._clock.monotonic()
             ready_at = self._ready_at(self._queue[0], now)
             if ready_at > now:
+                # Infinite while another request has to be answered first; its end comes back here.
                 if math.isfinite(ready_at):
                     self._timer = self._clock.call_later(ready_at - now, self._pump)
                 return
@@ -248,6 +249,7 @@ class Limiter:
 
     def _grant(self, ticket: _Ticket, now: float) -> None:
         free_at = self._pace.ready_at
+        # A request that goes out later than that was held up by something else, and says nothing of the pace.
         by_pace = ticket.since < free_at and now - free_at <= max(0.05, 0.25 / self._pace.per_s)
         ticket.sent = self._pace.send(now, waited=by_pace)
         self._in_flight += 1
@@ -272,12 +274,14 @@ class Limiter:
             return
         now = self._clock.monotonic()
         self._in_flight -= 1
+        # Cut short, and not an error: it would end runs for a limit that is lifted within an hour.
         wait_s = None if ending.wait_s is None else min(ending.wait_s, self._longest_wait_s)
         if ending.outcome is RequestOutcome.refused:
             self._refused += 1
             self._refusing_since = now if self._refusing_since is None else self._refusing_since
             self._pace.refused(sent, wait_s, now)
         elif wait_s:
+            # A server error that asks for a wait means all lanes, as a 429 does.
             self._pace.close(now + wait_s)
         if wait_s:
             self._say_wait(ending.wait_s or 0.0, now + wait_s, now)

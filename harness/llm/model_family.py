@@ -20,6 +20,7 @@ _SECOND_COMPUTER_TOOL = re.compile(r"claude-(?:opus-4[-.][5-8]|sonnet-4[-.]6)", 
 def is_reasoning_model(model: str) -> bool:
     """Whether it is one of OpenAI's reasoning models, also behind a gateway's prefix (`openai/o3`), with a variant
     (`gpt-5:online`) or fine-tuned (`ft:o4-mini-2025-04-16:org::id`)."""
+    # By the name: to ask again without what was refused costs a request, and hides what was sent.
     return _REASONING.fullmatch(model) is not None
 
 

@@ -133,6 +133,7 @@ class Passthrough:
                 lambda: self._token_ids.exchange(self._exchanger, spoken, body, sending)
             )
         except (RequestRefused, ModelRejected) as error:  # the process chose model and body
+            # Raised from here, it ended the run, and each start after it.
             self._log(str(error))
             return self._refusal(error)
         return ForeignAnswer(

@@ -170,6 +170,7 @@ class RemoteRateLimiter:
             reply: PermitGranted = await granted
         except asyncio.CancelledError:
             self._waiting.pop(number, None)
+            # Also when it is not granted yet: the grant may be on its way, and would be lost.
             end(RequestResult(outcome=RequestOutcome.unused))
             raise
         return Permit(end=end, waited_s=self._monotonic() - began, closed_s=reply.closed_s)
@@ -223,6 +224,7 @@ class RateLimiterServer:
         self._leave: dict[int, Callable[[], None]] = {}
         self._permits: dict[int, Permit] = {}
         self._waiting: dict[int, tuple[int, float]] = {}
+        # A lane that waits here does not hang, so its supervisor takes this off its time.
         self._waited_s: dict[int, float] = {}
 
     def hear(self, message: PermitCall) -> None:

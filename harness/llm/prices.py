@@ -48,6 +48,7 @@ def _price(entry: Any, place: str) -> Price:
             " million tokens"
         )
     for key, value in entry.items():
+        # A bool is an int in Python: `true` would be a price of 1.
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _DEAREST:
             raise ConfigError(f"{place}: {key} must be a number from 0 to {_DEAREST:,.0f}, not {value!r}")
     return Price(**{f"{key}_per_mtok": float(value) for key, value in entry.items()})

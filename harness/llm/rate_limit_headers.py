@@ -71,6 +71,7 @@ def _until(text: str, now: float) -> float | None:
 
 
 def _number(text: str) -> float | None:
+    # `isdigit` alone takes superscripts, too, which `float` refuses.
     return float(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 

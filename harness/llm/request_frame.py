@@ -17,6 +17,7 @@ from harness.records import Message
 def frame_of(api: str, body: bytes) -> bytes:
     """`{"api": …, "body": …}` with null in the place of the conversation; b"" for a body that is not a JSON object."""
     try:
+        # From what was sent: made from the settings, it would depend on the defaults of the version that reads.
         sent = loads(body)
     except CodecError:
         return b""

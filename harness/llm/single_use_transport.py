@@ -47,6 +47,7 @@ class SingleUseTransport(AsyncBaseTransport):
                 url.host, url.port or (443 if secure else 80), ssl=self._context if secure else None
             )
         except (OSError, UnicodeError) as error:
+            # A host name that cannot be written in ASCII is a UnicodeError.
             raise ConnectError(str(error)) from error
         with ExitStack() as undo:
             undo.callback(writer.close)
@@ -60,6 +61,7 @@ class SingleUseTransport(AsyncBaseTransport):
     def _context(self) -> SSLContext:
         """Made when it is needed, as that takes tens of milliseconds."""
         context = create_ssl_context()
+        # h11 reads nothing newer.
         context.set_alpn_protocols(["http/1.1"])
         return context
 

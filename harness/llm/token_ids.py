@@ -59,6 +59,7 @@ class TokenIds:
         try:
             received = await exchanger.exchange(sending(asked))
         except (RequestRefused, ModelRejected) as error:
+            # A wrong key, for instance, would be refused without the question as well.
             if getattr(error.__cause__, "status_code", None) not in _REFUSED:
                 raise
             received = await exchanger.exchange(sending({}))  # if this is refused, too, the question is not the reason

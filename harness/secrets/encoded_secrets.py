@@ -29,6 +29,7 @@ _INERT = re.compile(r"[A-Za-z0-9_.-]+")
 _PLAIN_LETTERS = re.compile(r"[A-Za-z0-9]+")
 _ANYTHING = re.compile(r".+", re.DOTALL)
 _RUN = re.compile(r"(.)\1*", re.DOTALL)
+# Shorter ones are in nearly every text, so that looking for them first would save nothing.
 _LEAST_ANCHOR = 3
 _SEARCHED_AT_ONCE = 64
 """Up to so many texts the library looks for with vector instructions; one more makes the search 6 times slower."""

@@ -36,6 +36,7 @@ def redact_output(redactor: Redactor) -> None:
         if isinstance(stream, RedactingStream):
             stream.redactor = redactor
         elif stream is not None:
+            # The stream and not each place that prints: a traceback has no such place.
             setattr(sys, name, RedactingStream(stream, redactor))
 
 

@@ -232,6 +232,7 @@ def in_login(fields: Mapping[str, object]) -> Iterator[str]:
 
     When every field seems to, all are secrets.
     """
+    # Not only fields that say "pass": by that rule `#pin` and one-time codes were readable.
     values = [str(value) for place, value in fields.items() if not _asks_who(place)]
     yield from values or [str(value) for value in fields.values()]
 
@@ -284,4 +285,5 @@ def _asks_who(place: str) -> bool:
     words = {word.lower() for word in _WORDS.findall(text)}
     if "pass" in text.lower() or words & (_SECRET_WORDS | {"code", "answer"}) or text.lower().endswith(_SECRET_ENDINGS):
         return False
+    # A field that does not say what it asks for holds a secret.
     return _USER_WORDS.search(text) is not None

@@ -116,6 +116,7 @@ class _Spellings:
         self._making = Lock()
 
     def find(self, written: str) -> str | None:
+        # Each lane redacts in the thread of its writer.
         with self._making:
             while written not in self._found:
                 if (made := next(self._rest, None)) is None:

@@ -33,6 +33,7 @@ _FINISHES = {one: one for one in ("stop", "length", "tool_calls", "content_filte
 _REASONING = ("reasoning_content", "reasoning")
 """What servers call the text of a model's reasoning: DeepSeek and vLLM; OpenRouter and newer vLLM."""
 _NAMED_ID = re.compile(r"token_id:([0-9]{1,10})")
+# Tables of trajectories have 32 bits for an id.
 _LARGEST_ID = (1 << 31) - 1
 _ECHOED = ("reasoning_details", "extra_content")
 """What some servers want back: OpenRouter on the message, Gemini (a signature) on each call."""

@@ -83,6 +83,7 @@ class Messages(SdkProvider):
     ) -> JsonObject:
         """See `ModelProvider.body`."""
         said, offered = self.conversation(messages), self.offered(tools, settings)
+        # With a system prompt its mark is enough: the tools come before it.
         if offered and "system" not in said:
             offered[-1] |= _CACHED
         return given(model=settings.model, **said, tools=offered or None) | self.parameters(settings)
