@@ -38,6 +38,7 @@ class Decision:
     """
 
 
+# It is in the journal: were it an artifact, a fold would need the disk.
 MAX_MEMORY_BYTES = 1 << 20
 """Limit for an agent's memory as JSON: the journal stores it with every decision."""
 

@@ -10,6 +10,7 @@ class Attack(Protocol):
     tasks, and says the same in each.
     """
 
+    # Keys of a task, not a wrapper of the environment, which would have to be resumed, recorded and scored by itself.
     def keys(self, task: Mapping[str, Any], /) -> Mapping[str, Any]:
         """Keys of a task beside its own, or in the place of its own; {} = the task is left as it is.
 

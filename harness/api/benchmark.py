@@ -112,6 +112,7 @@ class BenchmarkPage(Protocol):
         ...
 
 
+# A base class: most benchmarks need two of its methods, and optional methods of a protocol cannot be checked.
 class Benchmark(ABC):
     """Tasks with their own rules; only `tasks` has to be written. One instance per process serves many episodes.
 

@@ -60,6 +60,7 @@ class RequestGuard:
         if scope["method"] not in ("GET", "HEAD"):
             if not self._is_form(scope):
                 return _plain(405, "this address is read-only")
+            # Clients that do not send it are left to the key of the form.
             if headers.get(b"sec-fetch-site", "same-origin") != "same-origin":
                 return _plain(
                     403, f"this form came from another site; open the address that {self._printed_by} printed"

@@ -13,6 +13,7 @@ class SiteForm:
     sends is recorded as effects of step 0.
     """
 
+    # Data, not a script: what is sent is one POST to the form's own address on its own site.
     url: str
     """Canonical address of the page that has the form."""
     form: str

@@ -100,6 +100,7 @@ def _csv(file: Path) -> Iterator[tuple[str, Any]]:
         reader = csv.DictReader(StringIO(read_bytes(file, _MISSING).decode("utf-8-sig"), newline=""))
         line = 2
         for row in reader:
+            # `DictReader` keeps what is beyond the header under None.
             if None in row:
                 raise TaskError(f"{file}:{line}: has more fields than the header")
             yield f"{file}:{line}", {str(key): value for key, value in row.items()}

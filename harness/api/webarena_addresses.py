@@ -13,6 +13,7 @@ TOKEN_PATH = "/rest/default/V1/integration/admin/token"
 """Where the shop gives the token with which its REST interface is asked."""
 ADMIN: Mapping[str, str] = MappingProxyType({"username": "admin", "password": "admin1234"})
 """The account of every deployment."""
+# Of any customer, as WebArena's helper asks for it.
 NEWEST_ORDER = "/rest/V1/orders?" + urlencode(
     {
         "searchCriteria[sortOrders][0][field]": "created_at",

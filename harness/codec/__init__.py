@@ -92,6 +92,7 @@ def _memory(tree: JsonObject) -> JsonObject:
 
 def _responses(tree: JsonObject) -> JsonObject:
     """What is new since schema 4 may be missing: responses of endpoints, tokens of caches and of reasoning."""
+    # The version went up all the same: an older Cairn then says that it is older, and does not call a line damaged.
     return tree
 
 
@@ -157,6 +158,7 @@ def decode(
     tree = _parsed(data := body + b"}")
     if isinstance(tree, dict) and tree.get("kind") != _WITHOUT_FREE_VALUES and _may_hold_long_integers(data):
         tree = _exact(data)
+    # By type, as `isinstance` would take `true` for version 1.
     if not isinstance(tree, dict) or type(version := tree.pop("schema", None)) is not int:
         raise CodecError("not a record: the schema version is missing")
     if version > schema:
@@ -168,6 +170,7 @@ def decode(
             raise CodecError(f"no way to upgrade schema {older}")
         try:
             tree = upgrades[older](tree)
+        # An upgrade looks into a tree whose form nothing has checked yet.
         except (KeyError, TypeError) as exc:
             raise CodecError(f"no record of schema {older}") from exc
     if text is not None:
@@ -201,6 +204,7 @@ def unseal(line: bytes, previous: int) -> tuple[bytes, int]:
     """Check a line (without its line end) against the crc of the line before it; gives body and crc."""
     body = line[:-_TRAILER_SIZE]
     crc = crc32(body, previous)
+    # This finds accidents: whoever changes a line on purpose can compute all checksums behind it anew.
     if line[-_TRAILER_SIZE:] != _TRAILER % crc:
         raise CodecError(
             "the checksum does not match: this line was damaged, or a line before it was removed, added or moved"
@@ -239,6 +243,7 @@ def _parsed(data: bytes | str) -> Any:
 def _exact(data: bytes | str) -> Any:
     """What orjson has read, with every integer as it is."""
     try:
+        # It would take NaN as well, but orjson has read these bytes before.
         return json.loads(data)
     except RecursionError as exc:
         raise CodecError("not JSON: nested too deeply") from exc

@@ -142,6 +142,7 @@ def _inside(value: Any) -> Iterable[Any]:
     return (inner for inner in found if type(inner) in (dict, list))
 
 
+# Not msgspec: it decodes a line in 2 µs instead of 40, but has no unions of dataclasses and refuses no unknown field.
 _FORMS: dict[Any, Form] = {
     str: Form(_encode_str, _decode_str),
     int: Form(_int, _int),
@@ -170,6 +171,7 @@ def _compile(annotation: Any) -> Form:
         return _choice({value: value for value in args})
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return _choice({member.value: member for member in annotation})
+    # `vars`, as the subclasses have the `of_kind` of their base class by inheritance.
     if is_dataclass(annotation):
         return _base_class(annotation) if "of_kind" in vars(annotation) else _dataclass(annotation)
     raise TypeError(f"no way to write {annotation}")
@@ -283,6 +285,7 @@ def _by_kind(of_kind: Callable[[str], Any], *, expected: str, error: type[CodecE
         if type(value) is not dict:
             raise _wrong(value, "an object")
         kind = value.get("kind")
+        # A list or an object as kind cannot be looked up in a table.
         if not isinstance(kind, str):
             raise CodecError(f"unknown kind {kind!r}")
         try:
@@ -307,6 +310,7 @@ def _dataclass(cls: Any) -> Form:
     further = [(name, default, forms[name].encode) for name, default in omitted.items()]
     decoders = {name: (plain[name], form.decode) for name, form in forms.items()}
 
+    # Closures: encoders compiled to source code take 30 µs instead of 50, but need exec.
     def encode(value: Any, text: Text | None) -> Any:
         if type(value) is not cls:
             raise _wrong(value, cls.__name__)
@@ -367,6 +371,7 @@ def _check_fields(value: Any, names: AbstractSet[str], required: AbstractSet[str
     if value.keys() != required:
         if missing := sorted(required - value.keys()):
             raise CodecError(f"field {missing[0]} is missing")
+        # To guess what it means would let two versions read two different episodes out of one file.
         if unknown := value.keys() - names:
             raise CodecError(f"unknown field {min(unknown)}")
     if tag and value["kind"] != tag["kind"]:

@@ -112,6 +112,7 @@ def _named(cls: Any, known: Definitions) -> JsonObject:
 
 def _said(cls: Any) -> dict[str, str]:
     """The sentences that stand under the fields of a dataclass."""
+    # Python keeps docstrings of classes, but not of fields.
     body = ast.parse(inspect.cleandoc(inspect.getsource(cls))).body[0]
     assert isinstance(body, ast.ClassDef)
     said = {}

@@ -122,6 +122,7 @@ class JudgeSession:
             return known
         try:
             reply = await judge.judge(question)
+        # Not `ModelRejected`: with a wrong key no further question would be answered either, so the run stops.
         except (ModelUnavailable, RequestRefused) as exc:
             raise EvaluatorError(f"the judge did not answer ({exc}); score the run again") from exc
         judged = Judged(key=key, reply=reply.text, model=reply.model, usage=reply.usage, at=self._clock())

@@ -95,4 +95,5 @@ def prompt_of(kind: JudgeKind, dialect: str, *, pred: str, reference: str, quest
 
 def _fenced(answer: str) -> str:
     """The answer cannot close its own quotation."""
+    # With blanks and in any case, as a model reads `</ ANSWER>` as the end, too.
     return re.sub(r"</(?=\s*answer)", "<\\/", answer, flags=re.IGNORECASE)

@@ -31,12 +31,14 @@ def without_echo(text: str, url: str, target: HtmlTarget) -> str:
     wanted = [clean(alternative) for phrase in given for alternative in phrase.split(OR)]
     for value in _values(url):
         if words := [re.escape(word) for word in value.split()] if any(one in clean(value) for one in wanted) else []:
+            # In any case and with any blanks: for `q=mouth+guard`, a page may say `Mouth  Guard`.
             text = re.sub(r"\s+".join(words), " ", text, flags=re.IGNORECASE)
     return text
 
 
 def _values(url: str) -> Iterator[str]:
     parts = _parts(url)
+    # Not of the path: the page of a product may well be `/mouth-guard.html`.
     yield from (value for _, value in parse_qsl(parts.query))
     if parts.fragment:
         yield unquote(parts.fragment)

@@ -15,6 +15,7 @@ from harness.evaluators.result import WEBARENA, finding, shown
 from harness.evaluators.text_match import OR, clean, includes
 from harness.records import Evidence, HtmlTarget, Selected, Task
 
+# Of scripts, WebArena knows these two beginnings; it stops at any other, one with a leading blank included.
 _SCRIPT_STARTS = ("document.", "[...document.")
 
 
@@ -48,6 +49,7 @@ def _selected_text(target: HtmlTarget, selected: Selected, artifacts: Artifacts,
     except (JournalError, ValueError) as exc:
         raise EvaluatorError(f"{place}: the gathered content cannot be read ({exc})") from exc
     try:
+        # Once, and of scripts' values as well as of pages, as WebArena does.
         return html.unescape(_as_text(place, target.locator, value))
     except RecursionError as exc:
         raise EvaluatorError(f"{place}: the gathered content is nested too deeply") from exc
@@ -75,4 +77,5 @@ def _misses(target: HtmlTarget, text: str, dialect: str) -> list[str]:
 
 
 def _includes(phrase: str, text: str) -> bool:
+    # Never as a number or a token: in pages, WebArena searches for substrings only.
     return any(clean(alternative) in text for alternative in phrase.split(OR))

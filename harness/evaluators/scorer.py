@@ -59,6 +59,7 @@ class Scorer:
     async def score(
         self, task: Task, closed: Closed, artifacts: Artifacts, recorded: JudgeReplies | None = None
     ) -> Scored:
+        # All evaluators are asked, also after a 0: WebArena stops at none of them.
         verdicts = tuple(
             [
                 await self._verdict(name, task, closed, artifacts=artifacts, recorded=recorded)
@@ -162,9 +163,11 @@ async def _found(name: str, evaluator: Callable[..., Awaitable[object]], *given:
         said = cut(str(error), MOST_OF_A_MESSAGE)
         return EvaluatorError(f"evaluator {name} raised {type(error).__name__}: {said}")
 
+    # A wrong key or a full disk stops the run; a damaged artifact is a fault of the run folder, not of the evaluator.
     with plugin_boundary(failed, passes=(UsageError, JournalError, EvaluatorError)):
         found = await evaluator(*given)
     match found:
+        # Comparisons with NaN are false, so it is refused like any value out of range.
         case Finding(value=int() | float() as value, why=str()) if 0.0 <= value <= 1.0:
             return Finding(value=float(value), why=cut(found.why, MOST_OF_A_MESSAGE))
         case Finding():

@@ -51,6 +51,7 @@ class _WebArena:
         self._pred = clean(answer)
 
     async def judge(self, kind: str, reference: Any) -> None:
+        # Unknown kinds count for nothing, as in WebArena; the reader of task files refuses them.
         if kind == "exact_match":
             self._expect_equal(reference)
         elif kind == "must_include":
@@ -69,8 +70,10 @@ class _WebArena:
     def _expect_phrases(self, reference: Any) -> None:
         phrases = _texts("must_include", reference)
         text = clean(self._pred)
+        # Literal even in task 386, which asks for `65 |OR| 3`: WebArena splits by it in pages and addresses only.
         for phrase in phrases:
             wanted = clean(phrase)
+            # Only in a list of one: of two phrases, WebArena finds `1` as a part of `10`.
             lone = len(phrases) == 1 and len(wanted) == 1
             if not (includes_token(wanted, text) if lone else wanted in text):
                 self._miss_phrase(phrase)
@@ -122,6 +125,7 @@ class _Corrected(_WebArena):
         # An agent that says N/A at once is right on each task that cannot be done, and does not know it.
         if not self._acted:
             self.misses.append("the agent did nothing to find out that the task cannot be done")
+        # A bare N/A passes, as WebArena's prompt asks agents to answer so.
         elif self._clean != clean(NOT_ACHIEVABLE) and not await self._same_reason():
             self.misses.append("the answer is neither N/A nor says why the task cannot be done")
 
@@ -133,6 +137,7 @@ def _text(kind: str, value: Any) -> str:
 
 
 def _texts(kind: str, value: Any) -> tuple[str, ...]:
+    # A bare text would be taken for the list of its letters; WebArena stops at it, too.
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
         raise EvaluatorError(f"reference_answers.{kind} must be a list of strings, not {shown(value)}")
     return tuple(_text(kind, item) for item in value)

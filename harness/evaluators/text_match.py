@@ -20,9 +20,12 @@ OR = " |OR| "
 YES_NO = ("yes", "no")
 
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
+# "X is wrong" still passes: to tell needs a judge, and whoever writes that has found X.
 _NEGATED = re.compile(r"(?:\bnot|n't|\bneither|\bnor)\s+(?:(?:the|an?|at|in|on|called|named)\s+)?[\"'*`“‘(]*$")
+# Searches from the beginning of the text, one for each match in it, would take quadratic time.
 _LONGEST_NEGATION = 40
 _WHOLE_NUMBER = re.compile(_NUMBER, re.ASCII)
+# WebArena finds 12 as a substring of 112, 12.5, 12:30, A12 and 2023-12-01, which all say something else.
 _NUMBER_IN_TEXT = re.compile(rf"(?<!\w)(?<!\d[.:/])(?<!\w-)(?<![-+]){_NUMBER}(?!\w)(?![.:/-]\d)")
 
 
@@ -30,6 +33,7 @@ def clean(text: str) -> str:
     """Strip, take one layer of quotes off, lower-case; lower() and not casefold(), as WebArena does."""
     text = text.strip()
     for quote in ("'", '"'):
+        # A lone quote both starts and ends the text and becomes "", as in WebArena.
         if text.startswith(quote) and text.endswith(quote):
             text = text[1:-1]
             break
@@ -61,7 +65,9 @@ def _tokenizer() -> Callable[[str], list[str]]:
     from nltk.tokenize.destructive import NLTKWordTokenizer  # heavy, and few tasks need it
     from nltk.tokenize.punkt import PunktSentenceTokenizer
 
+    # All 31 tasks of this rule ask for a digit, after which trained and untrained splitters decide alike.
     sentences, words = PunktSentenceTokenizer(), NLTKWordTokenizer()
+    # Without the split into sentences, 151 of 3441 recorded answers score otherwise.
     return lambda text: [word for sentence in sentences.tokenize(text) for word in words.tokenize(sentence)]
 
 

@@ -20,6 +20,7 @@ _RULE = "GOLD in PRED"
 
 def url_match(task: Task, url: str, dialect: str) -> Finding:
     reference, note = task.eval.reference_url, task.eval.url_note
+    # Nine tasks of WebArena have no note and mean this rule; its code stops at any other text, an empty one included.
     if note not in (None, _RULE):
         raise EvaluatorError(f"url_note is {note!r}; the only rule is {_RULE!r}")
     if reference is None:
@@ -28,6 +29,7 @@ def url_match(task: Task, url: str, dialect: str) -> Finding:
         match = _webarena if dialect == WEBARENA else _corrected
         fits = match(reference.split(OR), url)
     except ValueError as exc:
+        # Of brackets without an IPv6 address and, in the corrected rules, of a port that is not a number.
         raise EvaluatorError(f"{shown(url)} and {shown(reference)} cannot be compared ({exc})") from exc
     return finding([] if fits else [f"the page {shown(url)} is not at {shown(reference)}"], "the page matches the task")
 
@@ -48,6 +50,7 @@ def _webarena(references: list[str], url: str) -> bool:
 
 
 def _as_text(url: str) -> tuple[str, Mapping[str, list[str]]]:
+    # As WebArena: a slash before `?` stays, and `;parameters` of the last segment do not belong to the path.
     parts = urlparse(url.rstrip("/"))
     return parts.netloc + parts.path, parse_qs(parts.query)
 
@@ -60,8 +63,10 @@ def _is_at(reference: SplitResult, page: SplitResult) -> bool:
     if _host(reference) != _host(page):
         return False
     wanted_path, path = _path(reference), _path(page)
+    # With the slash, as `/abc` is not below `/a`.
     if path != wanted_path and not path.startswith(wanted_path + "/"):
         return False
+    # Blank values are dropped on both sides, as WebArena drops them.
     values = parse_qs(page.query)
     return all(_has(values.get(key, []), wanted, key) for key, wanted in parse_qs(reference.query).items())
 

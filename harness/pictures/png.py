@@ -169,6 +169,7 @@ def _written(image: "Image.Image", *, like: bytes) -> bytes:
 def _compressed(data: bytes) -> bytes:
     """As one zlib stream (RFC 1950), its halves in two threads: compressing takes most of the time."""
     middle = len(data) // 2
+    # A flush ends the first half at a byte without ending the stream, so that the second may follow.
     halves = ((data[:middle], zlib.Z_FULL_FLUSH), (data[middle:], zlib.Z_FINISH))
     with ThreadPoolExecutor(len(halves)) as threads:
         parts = threads.map(_deflated, *zip(*halves, strict=True))

@@ -41,9 +41,11 @@ def sendable(data: bytes, max_pixels: int | None = None) -> bytes:
 
     try:
         image = Image.open(BytesIO(data), formats=FORMATS)
+        # Before `load`, which decodes all pixels.
         if image.width * image.height > MOST_PIXELS:
             raise ValueError(f"has {image.width} x {image.height} px; the limit is {MOST_PIXELS} px")
         image.load()
+    # Pillow raises a SyntaxError for a broken PNG.
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise ValueError(f"cannot be read as a picture ({error})") from error
     size = scaled_size(image.size, min(MOST_SENT_PIXELS, max_pixels or MOST_SENT_PIXELS))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
+# A `decided` line holds an action, so actions are below records.
 from harness.actions import Action
 from harness.records.doubts import Doubt
 from harness.records.observation import Observation, PendingTimer
@@ -61,6 +62,7 @@ class Opened:
     kind: ClassVar[str] = "opened"
     attempt: int
     """1-based."""
+    # A default is for code only: a line that lacks the field is refused, unless the field is `optional`.
     why: str = "first"
     """`first`, `fork` (it begins with steps of another run), `diverged` (a restore failed), `moved` (to other instances
     of its sites) or `retry` (by `run.retry`).
@@ -69,10 +71,12 @@ class Opened:
     """0-based."""
     task: Task
     task_digest: str
+    # The settings are an artifact of this name: a second file of them could disagree with it.
     config_digest: str
     seed: int
     instances: Mapping[str, str] = field(default_factory=dict)
     """Site to the real base URL of this attempt, for sites with several instances."""
+    # By the bytes that were sent, so that a resume shows the same pictures.
     images: tuple[str, ...] = optional(())
     """Artifact hashes of the task's pictures as the agent is sent them, in the task's order."""
     files: Mapping[str, str] = optional(factory=dict)
@@ -102,6 +106,7 @@ class Decided:
     usage: Usage
     effects_seen: Mapping[str, str] = field(default_factory=dict)
     """Site to what its `effects_url` answered just before this decision was recorded, for sites that have one."""
+    # In the line of the action that it led to, so that neither is on the disk without the other.
     memory: Any = None
     """JSON value the agent keeps until its next decision; null = nothing."""
     finish_reason: str = optional("")
@@ -114,8 +119,10 @@ class Decided:
     """The provider's name for the request that was answered so; "" = it gave none."""
     earlier_responses: tuple[str, ...] = optional(())
     """Artifact hashes of answers to earlier requests of this step, in order."""
+    # Every artifact that a run needs is named in a journal: `harness clean` reads no artifact to find others.
     pictures: tuple[str, ...] = optional(())
     """Artifact hashes of the pictures in `prompt`, each once; the messages name them by these."""
+    # Recorded, as a counter in memory would begin anew with each resume.
     asked: tuple[str, ...] = optional(())
     """Digests of the requests of this step, in order, when the reply cache was on: those of an attempt say which
     occurrence the next equal one is."""
@@ -186,6 +193,7 @@ class Acted:
     """Of the tabs as each was last observed; a checkpoint opens their pages again without them."""
     intent: str = optional("")
     """Of step 0: the objective that the benchmark gave to the agent; "" = the task's own."""
+    # In this line, as a kill could come between `acted` and a record of its own.
     reward: float | None = optional(None)
     """What the benchmark gave for it; None = it gives none."""
     done: bool = optional(False)
@@ -273,6 +281,7 @@ class Evidence:
     """Captcha and block pages of a live site, a sentence each: an episode that they end is unscored, not failed."""
     actions: int | None = optional(None)
     """Actions that the attempt performed before it ended; None = not recorded, as by older versions."""
+    # Kept, as places in the list move when a reference is corrected.
     targets: tuple[HtmlTarget, ...] | None = optional(None)
     """The `program_html` that `selected` was gathered for; None = that of the attempt's task."""
 
@@ -369,6 +378,7 @@ class Scored:
     status: Status
     value: float | None
     """In [0, 1]; None exactly when `status` is ERROR."""
+    # In one line, as a kill between two lines would leave half a score.
     verdicts: tuple[Verdict, ...]
     reference: Reference | None = optional(None)  # noqa: RUF009 (a field)
     """What it was scored with in place of the reference of the attempt's task; None = that one."""

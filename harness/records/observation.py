@@ -57,6 +57,7 @@ class Observation:
     """Artifact hash of a PNG of the viewport."""
     html: str | None = optional(None)
     """Artifact hash of the HTML of the page's own document, a JSON text, where `observation.keep_html` is set."""
+    # Beside `text`, by which pages are compared: a renderer that prints the time would make each restore diverge.
     shown: str | None = optional(None)
     """What the agent is shown in the place of `text`, where a class from a plug-in renders it."""
 

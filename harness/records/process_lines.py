@@ -44,6 +44,7 @@ class Asked:
     """`chat`, `responses` or `messages`."""
     model: str
     """As the process named it; "" = it named none."""
+    # After a power cut the body may be missing; the request has no answer then, and is asked again.
     request: str
     """Artifact hash of the body."""
     at: float
@@ -64,6 +65,7 @@ class Answered:
     """Artifact hash of the body."""
     model: str
     """As the endpoint named it; "" = it named none."""
+    # Not in the decision that follows, as the process may be killed between the two.
     usage: Usage
     request_id: str = optional("")
     """The provider's name for the request; "" = it gave none."""
@@ -107,6 +109,7 @@ class Landed:
     """Commands that the step is made of."""
     errors: Mapping[str, str] = optional(factory=dict)
     """Position in the step (from 1) to what the browser answered, for commands that it did not perform."""
+    # Recorded commands have coordinates only, so the element is asked for while it is there.
     title: str = optional("")
     """What they did, in words, with the element and the text as they were then; "" = it is not known."""
     at: float

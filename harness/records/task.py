@@ -119,6 +119,7 @@ class Wanted:
 class Reference:
     """How a task is judged, where that was corrected after an attempt was opened."""
 
+    # Whole, so that a bundle is verified without the task file.
     eval: Eval
     metadata: Mapping[str, Any] = optional(factory=dict)
     """Those of the task's whose keys begin with `eval.`: what `eval` has beyond WebArena's keys."""
@@ -128,4 +129,5 @@ class Reference:
 
 def benchmark_of(task_id: str) -> str:
     """The benchmark of a task of a suite, whose ids are `BENCHMARK.ID`; names of benchmarks have no dot."""
+    # A dot, as ids become names of files, which hold no slash.
     return task_id.partition(".")[0]

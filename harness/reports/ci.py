@@ -165,8 +165,10 @@ def _quoted(text: str) -> str:
 
 
 def _message(text: str) -> str:
+    # The percent sign first, or the escapes themselves would be escaped.
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
+    # A colon or a comma would end the title.
     return _message(text).replace(":", "%3A").replace(",", "%2C")

@@ -31,6 +31,7 @@ class Terminal(Console):
             width=None if sys.stdout.isatty() else _UNCUT,
             highlight=highlight,
             soft_wrap=soft_wrap,
+            # Else `:name:` in the text of a page becomes a picture.
             emoji=False,
         )
         self.lost: Callable[[], object] = lambda: None

@@ -58,6 +58,7 @@ class LiveStats:
     def tell(self, event: ProgressEvent) -> None:
         if event.phase == Phase.notice:
             return
+        # A lane that waits for its site says only that: task and step are still those of before.
         if not event.task_id and event.phase != Phase.idle and (known := self.lanes.get(event.lane)):
             event = replace(known, phase=event.phase, note=event.note)
         elif event.phase == Phase.spending and (known := self.lanes.get(event.lane)):

@@ -41,6 +41,7 @@ def show_run(
         cause = f" ({row.cause})" if row.cause else ""
         rest = f" {row.name:>{wide}}  {one_line(row.site):<{sites}}  {numbers}  {one_line(row.intent)}{cause}"
         line = Text.assemble((_MARK[row.status], _STYLE[row.status]), flat(rest))
+        # A terminal gets one line for each task, a pipe all of it.
         console.print(line, no_wrap=True, overflow="ellipsis" if console.is_terminal else "ignore", crop=False)
     _say(console, f"{known.name}: {headline(found)}")
     if compared := sentence(baselines, known.agent):
@@ -120,6 +121,7 @@ def show_step(console: Console, moment: StepView, notices: Sequence[str] = ()) -
     if moment.commands:
         _block(console, "browser commands", "\n".join(moment.commands))
     _block(console, "reply", decided.reply)
+    # A reply that could not be read is a step, too, but nothing was performed.
     done = "performed" if moment.acted and not moment.is_unreadable else "not performed"
     _block(console, "outcome", (f"refused: {moment.refused}" if moment.refused else done) + moment.earned)
     if moment.effects:

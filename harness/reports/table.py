@@ -168,6 +168,7 @@ def _say(console: Console, text: str) -> None:
 
 def exit_code(console: Console, found: Group, fail_under: float | None) -> ExitCode:
     """What the results come to; that they are below `fail_under` is said."""
+    # What is unscored may still pass: alone it ends with `UNSCORED`, not with `BELOW`.
     if fail_under is not None and found.passed + found.unscored < fail_under * found.episodes:
         console.print(f"below fail_under={fail_under:g}: the success rate is {percent(found.rate.value)}")
         return ExitCode.BELOW

@@ -14,6 +14,7 @@ from harness.runs.about import run_info
 from harness.runs.outcome import PASSED, UNSCORED
 from harness.runs.results import Result, results_of, selected
 
+# Looked for, and not played with every run: `agent=random` costs all steps of each task, and resets of real sites.
 AGENTS = ("null", "random")
 NO_BASELINE = "no baseline: play the same tasks with agent=null and agent=random"
 _MOST_FOLDERS = 2000

@@ -208,6 +208,7 @@ def compare(before: Side, after: Side) -> Comparison:
         rate_after=_mean(pair.after for pair in pairs),
         # Not Wilson's interval, which is one of a rate: a difference of paired rates is none.
         difference=clustered_bootstrap(changes, bounds=(-1.0, 1.0)),
+        # By tasks: trials of one task are alike, and would promise too much.
         p=sign_test(len(lost), len(gained)),
         gained=gained,
         lost=lost,

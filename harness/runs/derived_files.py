@@ -13,6 +13,7 @@ def write_derived(folder: Path, name: str, value: object) -> Path:
         UnsafeFile: One of the folders is reached by a link.
         StorageError: The disk refuses.
     """
+    # Lost in a power cut, it is made again from the journals.
     write_atomic(folder / name, dumps(value) + b"\n", durable=False, within=Within(folder))
     return folder / name
 

@@ -275,6 +275,7 @@ class Episode:
     def _steps(self) -> Iterator[Step]:
         record = self.record
         decisions: list[tuple[Decided, Acted | None]] = [(step.decided, step.acted) for step in record.steps]
+        # A stop is never performed, so it stays pending.
         decisions += [(record.pending, None)] if record.pending is not None else []
         seen = record.arrival.observation if record.arrival else None
         calls: list[ToolCall] = []
@@ -286,6 +287,7 @@ class Episode:
             if decided.prompt:
                 number += 1
                 requests.append(own_request(decided, number, self.artifacts))
+                # Further calls of this reply are the steps that follow, which have no prompt.
                 calls = list(requests[-1].calls)
             yield Step(
                 text=record.said(decided),

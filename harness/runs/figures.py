@@ -60,6 +60,7 @@ def further(group: Group) -> tuple[str, ...]:
 def as_data(group: Group) -> JsonObject:
     """The figures, as `summary.json` has them."""
     usage, judge = group.usage, group.judge
+    # `tasks` once counted episodes: an old key keeps the meaning that it says, and `episodes` is new.
     return {
         "tasks": group.tasks,
         "episodes": group.episodes,

@@ -55,6 +55,7 @@ def fork_tree(folder: Path) -> tuple[Branch, ...]:
     own = folder.resolve()
     origins = {one.name: origin for one in _folders(own.parent) if (origin := fork_origin(one)) is not None}
     root, above = own.name, set[str]()
+    # Forged files may name each other in a circle.
     while root in origins and root not in above:
         above.add(root)
         root = origins[root].run

@@ -40,6 +40,7 @@ def cost(usd: float, priced: bool) -> str:
 
 def duration(seconds: float) -> str:
     """`0.4 s`, `2:05 min` or `3:07 h`."""
+    # From 59.5 on, "60 s" would be shown.
     if seconds < 59.5:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes, second = divmod(round(seconds), 60)

@@ -61,12 +61,14 @@ def clustered_rate(values: Mapping[str, Sequence[float]], *, confidence: float =
         return wilson(0, 0, confidence)
     count, total = len(clusters), sum(size for _, size in clusters)
     rate = sum(part for part, _ in clusters) / total
+    # Kish's effective number; of clusters of one size it is their count.
     least = total * total / sum(size * size for _, size in clusters)
     # The result is never wider than this: with two clusters, Student's t of one degree of freedom would say nothing at
     # all.
     widest = _wilson(rate, least, _z(confidence))
     if count == 1:
         return widest
+    # With the quarters it is neither 0 nor 1, for which the division below would be by 0.
     middle = (rate * count + _PRIOR) / (count + 2 * _PRIOR)
     squares = sum((part - middle * size) ** 2 for part, size in clusters) * (count / total) ** 2
     squares += _PRIOR * ((1 - middle) ** 2 + middle**2)
@@ -149,6 +151,7 @@ def kappa_of(counts: Sequence[Sequence[int]], *, confidence: float = 0.95) -> In
     rows = [sum(row) for row in cells]
     columns = [sum(column) for column in zip(*cells, strict=True)]
     chance = sum(row * column for row, column in zip(rows, columns, strict=True))
+    # Where both always give one category it is 1, or a little less by rounding.
     if chance > 1 - 1e-12:
         return None
     same = range(len(cells))
@@ -192,6 +195,7 @@ def sign_test(worse: int, better: int) -> float:
     if worse == better:
         return 1.0
     tail = sum(comb(changed, count) for count in range(min(worse, better) + 1))
+    # Both tails of 2 ** changed ways; integers keep it exact for any number of pairs.
     return min(1.0, tail / (1 << (changed - 1)))
 
 

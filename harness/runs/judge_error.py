@@ -104,6 +104,7 @@ _RESULT = SideFile(RESULT, JudgeError, most=1 << 20)
 
 def with_errors(uses: Sequence[JudgeUse], folder: Path) -> tuple[JudgeUse, ...]:
     """The uses with the error of each judge that is known beside this run folder."""
+    # Looked up beside the run, not copied into it, so that a check that is made later is shown, too.
     known = known_errors(folder) if uses else {}
     return tuple(replace(one, error=known.get((one.judge, one.prompt))) for one in uses)
 

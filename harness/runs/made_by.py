@@ -29,6 +29,7 @@ class MadeBy:
 def made_by(run: Mapping[str, object]) -> tuple[MadeBy, ...]:
     """Provenance from `run.json`: the latest invocation first, then earlier ones that differed."""
     earlier = run.get("earlier")
+    # A start in another environment keeps the earlier description: a run is the result of all its starts.
     others = [one for one in earlier if isinstance(one, dict)] if isinstance(earlier, list) else []
     return tuple(made for made in map(_made, (run, *reversed(others))) if made.facts)
 
@@ -55,6 +56,7 @@ def _made(run: Mapping[str, object]) -> MadeBy:
 
 def _facts(run: Mapping[str, object]) -> Iterator[MadeFact]:
     revision, browser, fonts, sites = (_tree(run.get(name)) for name in ("revision", "browser", "fonts", "sites"))
+    # Changes in `harness/` alone: a task file in the checkout does not change the program.
     changed = "with uncommitted changes" if revision.get("dirty") and revision.get("commit") else ""
     declared = ", ".join(f"{name} {version}" for name, version in sites.items() if version)
     for name, text, full in (

@@ -62,6 +62,7 @@ class Control:
     """What it does, in a few words."""
     overrides: tuple[str, ...]
     """Settings that choose it, as `agent=null`."""
+    # Ranges, as an agent that acts at random has no exact rate.
     expected: Mapping[str, tuple[float, float]]
     """Name of a measure to the least and the most that it may be."""
     why: str

@@ -14,6 +14,7 @@ SUFFIX = ".cairn"
 """Of the name of a bundle."""
 MAGIC = b"\x28\xb5\x2f\xfd"
 """What a bundle begins with, as every file of Zstandard (RFC 8878)."""
+# Zstandard's own checksum covers the content, not each byte of the file; a file beside it gets lost.
 TRAILER = b"\x50\x2a\x4d\x18" + (32).to_bytes(4, "little")
 """What its last frame begins with, which decoders skip: 32 bytes of digest follow, and the file ends."""
 TRAILER_BYTES = len(TRAILER) + 32

@@ -214,4 +214,5 @@ def _searched(one: Result) -> str:
 def _natural(task_id: str) -> tuple[tuple[int, int, str], ...]:
     """Numbers in a task id in their own order: 2 before 10."""
     parts = re.findall(r"[0-9]{1,18}|[^0-9]+", task_id)
+    # Numbers and texts cannot be compared, so each has a place of its own.
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)

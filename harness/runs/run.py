@@ -161,6 +161,7 @@ class Run:
             JournalError: Its journal is damaged.
         """
         path = self.folder / name_of(str(task_id), trial)
+        # A link to nothing does not exist for Python, and has to be refused by name, not called missing.
         is_there = can_name(str(task_id)) and (path.exists() or path.is_symlink())
         entry = read_entry(path, path.lstat()) if is_there else None
         if entry is None:

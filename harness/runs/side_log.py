@@ -46,6 +46,7 @@ def append(folder: Path, name: str, entry: JsonObject) -> None:
     path, body = folder / name, dumps(entry)[:-1]
     line = b"%s%s%08x%s\n" % (body, _CRC, crc32(body), _AFTER_CRC)
     with translate_os_errors(path):
+        # A file of its own: a journal has one writer, but two people label while a run goes on.
         fd = safe_files.open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)  # freed by the kernel when this process dies
@@ -98,6 +99,7 @@ def _whole(fd: int) -> int:
 
 
 def _entry(line: bytes) -> JsonObject | None:
+    # From the right, as an object in the entry may have a key `crc` of its own.
     body, found, crc = line.rpartition(_CRC)
     if not found or crc != b"%08x%s" % (crc32(body), _AFTER_CRC):
         return None

@@ -211,6 +211,7 @@ class TaskPageBuilder:
             final_shot=self._shot(last),
             last=last if last is not shown else None,
             past=tuple(_past(old, new) for old, new in pairwise(attempts)),
+            # By identity: an attempt carries the failures of those before it, and two may be equal.
             failures=tuple({id(failed): failed for old in attempts for failed in old.failures}.values()),
             scores=tuple(
                 sorted(episode.scores.values(), key=lambda scored: (scored.dialect != dialect, scored.dialect))
@@ -279,6 +280,7 @@ class TaskPageBuilder:
         if seen is None or seen.screenshot is None:
             return None
         try:
+            # The header is the first chunk of every PNG: the size is known without reading the picture.
             head = self._artifacts.head(seen.screenshot, _PNG_HEAD)
         except JournalError:
             return None
@@ -351,6 +353,7 @@ def _aim(action: Action, shot: StoredScreenshot | None) -> TargetMarker:
     if shot is None:
         return TargetMarker()
     if isinstance(action, Mouse | PointClick | PointScroll):
+        # Points are fractions of the viewport, as providers count pixels of a picture that may be scaled.
         return TargetMarker(point=(action.x * shot.width, action.y * shot.height))
     target = next(iter(action.targets), None)
     if target is None or target.box is None:

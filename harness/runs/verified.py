@@ -84,6 +84,7 @@ def agreement(verdicts: Iterable[tuple[str, str, OwnVerdict | None]]) -> Verifie
         judged=len(judged),
         passed=sum(verdict.status == "passed" for _, _, verdict in judged),
         passed_here=sum(here == "passed" for _, here, _ in judged),
+        # The scorer reads an export of the whole run, so a fault in our files shows as a difference.
         differences=tuple(
             Difference(name=name, here=here, there=verdict.status, why=verdict.why)
             for name, here, verdict in judged

@@ -66,6 +66,7 @@ def _failure(found: Bubblewrap) -> str:
     with tempfile.TemporaryDirectory(prefix="cairn-sandbox-") as folder:
         ours, theirs = socket.socketpair()
         with ours, theirs:
+            # The word at which the program of `namespaces` becomes bubblewrap.
             ours.sendall(b"g")
             inside = (*found.command, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "/bin/true")
             command = stage_command(theirs.fileno(), Path(folder), inside)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from harness.errors import ConfigError
 
+# What may be read, not what may not: there is no list of all places of secrets and of copies of tasks.
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")
 ETC = (
     *("alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "fonts", "group", "ld.so.cache"),
@@ -122,6 +123,7 @@ def _files(arguments: Sequence[str], place: Path, home: Path) -> Iterator[Path]:
     """The files among the arguments of a command, with the folders they are in."""
     for argument in arguments:
         with suppress(OSError, ValueError):
+            # `--config=agent.toml` names a file, too.
             path = place / argument.rpartition("=")[2]
             if argument and path.is_file():
                 folder = path.parent.resolve()
@@ -190,6 +192,7 @@ def _secrets(needed: Iterable[Path], home: Path) -> Iterator[Path]:
                 is_secret = entry.name in _SECRET or entry.name.startswith(".env.")
                 if (is_secret or (folder == home and entry.name.startswith("."))) and _may_be_masked(Path(entry.path)):
                     path = Path(entry.path)
+                    # What a person has named stays readable, also within such a folder.
                     if not any(one.is_relative_to(path) for one in needed):
                         yield path
 

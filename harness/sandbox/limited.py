@@ -17,6 +17,7 @@ def main(arguments: list[str]) -> None:
     for limit, most in (
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_CPU, seconds),
+        # Its output goes to files, whose size this limits.
         (resource.RLIMIT_FSIZE, output),
         (resource.RLIMIT_NPROC, 0),
         (resource.RLIMIT_CORE, 0),

@@ -22,6 +22,7 @@ HOME_NAMES = (
     *(".docker/config.json", ".kube/config", ".gnupg/", ".npmrc", ".pypirc", ".auth/", ".bash_history", ".env"),
 )
 """What is looked for in a home folder, whether it is there or not; "/" at the end = a folder."""
+# The kernel tells who opened a file, not who failed to; tracing every call would, at several times the cost.
 _IN_OPEN, _IN_ISDIR, _IN_NONBLOCK_CLOEXEC = 0x20, 0x40000000, os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -63,6 +64,7 @@ class Masks:
         """Report from now on what is opened, as "opened /home/me/.ssh/id_rsa"."""
         libc = ctypes.CDLL(None, use_errno=True)
         queue = libc.inotify_init1(_IN_NONBLOCK_CLOEXEC)
+        # The masks hide all the same; only tries are not seen.
         if queue < 0:
             return
         self._queue, self._report = queue, report

@@ -53,6 +53,7 @@ def _unshare() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS) < 0:
         raise OSError(ctypes.get_errno(), "this system allows no user namespaces")
+    # Without rights, a process may write its `gid_map` only after it has denied setgroups.
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
         with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123 (without pathlib it starts sooner)
             file.write(text)
@@ -107,6 +108,7 @@ def _filter(machine: str) -> bytes:
             struct.pack("=HBBI", BPF_RETURN, 0, 0, SECCOMP_ALLOW),
         ]
         made += [struct.pack("=HBBI", BPF_EQUAL, 0, len(part), architecture), *part]
+    # An unknown architecture has other numbers of calls, so nothing of it is let through.
     return b"".join([*made, struct.pack("=HBBI", BPF_RETURN, 0, 0, SECCOMP_ERRNO | ENOSYS)])
 
 
@@ -135,9 +137,11 @@ def main(arguments: list[str]) -> int:
                 server = socket.create_server(("127.0.0.1", int(port)), backlog=128)
                 made.append(closing.enter_context(server))
             out = os.open(f"{folder}/out", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            # The worker serves these sockets itself: a proxy in here could be attacked, and would copy every byte.
             socket.send_fds(worker, [b"ready"], [out, *(one.fileno() for one in made)])
             if not worker.recv(1):
                 return _FAILED
+        # Last, as the filter would refuse the packet socket above, too.
         _refuse_other_sockets()
         os.execvp(command[0], command)
     except OSError as error:

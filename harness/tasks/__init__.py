@@ -49,14 +49,17 @@ def load(  # noqa: PLR0913 (the settings of a task group)
         TaskError: The file is missing or wrong, or nothing is left to run.
     """
     path = Path(path)
+    # Only what is selected is checked: other tasks of the file may ask for what is not done here.
     entries = select(read(path, given), path, split=split, ids=ids, wanted_sites=wanted_sites, limit=limit)
     if not entries:
         raise TaskError(f"{path}: no task is selected; change task.split, task.ids or task.sites, or raise task.limit")
+    # An address may end with a slash, and `__SHOP__/a` brings one.
     bases = {name: base.rstrip("/") for name, base in sites.items()}
     if given is None:  # a benchmark reads further keys of its tasks itself
         known = TASK_KEYS.names()
         for entry in entries:
             refuse_unread(entry.place, entry.fields, evaluators, known)
+    # Before `build`, which checks what an attack adds as it checks a file.
     if attack is not None:
         entries = tuple(_attacked(entry, attack) for entry in entries)
     return tuple(build(entry, bases, evaluators) for entry in entries)

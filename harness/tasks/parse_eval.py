@@ -43,6 +43,7 @@ def build_eval(fields: Fields, evaluators: Collection[str] = ()) -> Eval:
     }
     for name in (name for name in eval_types if name in needs):
         key, value = needs[name]
+        # Where one is empty, WebArena scores 1, whatever was done.
         if not value:
             raise fields.wrong(key, f"is empty, but eval_types contains {name}; fill it in, or remove {name}")
     return judged
@@ -96,6 +97,7 @@ def _reference(answers: Fields, kind: str) -> str | list[str]:
     if kind == "must_include":
         return list(answers.texts(kind))
     if kind == "fuzzy_match":
+        # The only bare text that WebArena knows here; it stops at any other.
         return "N/A" if answers.get(kind) == "N/A" else list(answers.texts(kind))
     raise answers.wrong(kind, "is not a known kind of answer; use exact_match, must_include or fuzzy_match")
 
@@ -124,6 +126,7 @@ def _target(fields: Fields) -> HtmlTarget:
 
 def _target_url(fields: Fields) -> str:
     url = fields.text("url")
+    # What follows `func:` is not checked here, as one wrong call would keep 811 other tasks from being played.
     if not url.startswith("func:") and url != "last" and not is_web_address(url):
         raise fields.wrong("url", f"is {url!r}; give `last`, an address or `func:NAME(…)`")
     return url
@@ -131,6 +134,7 @@ def _target_url(fields: Fields) -> str:
 
 def _locator(fields: Fields) -> str:
     locator = fields.text("locator", "")
+    # A leading blank is refused, too: WebArena stops at it.
     if locator.strip() and not locator.startswith(("func:", *_SCRIPT_STARTS)):
         raise fields.wrong(
             "locator", f"starts with {locator[:20]!r}; give nothing, `document.…`, `[...document.…` or `func:NAME(…)`"

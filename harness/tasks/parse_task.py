@@ -33,6 +33,7 @@ def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str
     """
     raw = expand(entry.place, entry.fields, bases)
     fields = Fields(entry.place, raw)
+    # Taken here, or `rest` would keep it as a remark.
     fields.get("task_id")
     intent = fields.text("intent")
     if not intent.strip():

@@ -75,6 +75,7 @@ def chosen_ids(known: Sequence[str], path: Path, ids: Ids) -> set[str]:
     chosen: set[str] = set()
     missing = []
     for piece in pieces_of(ids):
+        # An id may look like a range: `5-7` that is there means itself.
         found = {piece} & present or set(filter(_within(piece), known))
         chosen |= found
         if not found:

@@ -12,6 +12,7 @@ _SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})", re.ASCII)
 
 def shard_of(task_id: str, count: int) -> int:
     """The shard of a task, from 1 to `count`; depends only on its id, so a corrected task stays in its shard."""
+    # Python's own hash of a text differs from process to process.
     return int.from_bytes(sha256(task_id.encode()).digest()[:8]) % count + 1
 
 

@@ -13,8 +13,10 @@ from harness.codec import CodecError, JsonObject, loads, plain
 from harness.errors import TaskError, UnsafeFile
 from harness.files import safe_files
 
+# A line of a journal holds 120 levels of free values, and a task is a part of one.
 _DEEPEST = 100
 _SAFE_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,64}", re.ASCII)
+# Trial 1 of `x` and trial 0 of `x.trial-1` would have one journal.
 _TRIAL_SUFFIX = re.compile(r"\.trial-\d+(\.|$)")
 
 
@@ -64,6 +66,7 @@ _Raw = tuple[Path, str, Any]
 
 def _read_folder(folder: Path) -> list[_Raw]:
     files = [file for file in folder.glob("*.json") if file.is_file()]
+    # WebArena's folder holds `test.raw.json` beside the numbered files, with all of their tasks once more.
     numbered = [file for file in files if re.fullmatch(r"\d+", file.stem, re.ASCII)]
     chosen = sorted(numbered or files, key=lambda file: _natural(file.stem))
     if not chosen:
@@ -126,6 +129,7 @@ def _entry(file: Path, place: str, value: Any) -> TaskEntry:
 def _deepest(task: JsonObject) -> str | None:
     """A field that is nested too deeply to be walked through and written down; None when there is none."""
     for key, value in task.items():
+        # Level by level: recursion would fail on the very tasks that are looked for.
         level = [value]
         for _ in range(_DEEPEST):
             if not (level := [inner for outer in level for inner in _inside(outer)]):
