@@ -30,6 +30,7 @@ from harness.records import ScriptedUser
 
 _TYPED = 200
 """Characters that are typed key by key; what is longer is inserted at once, as a paste would."""
+# A typed character takes 5 ms of processor time, and a text that is inserted at once 10 ms.
 _FEW = 3
 """Characters that are sooner typed than it is asked who would notice."""
 _MODIFIERS = ("Alt", "Control", "Meta", "Shift")
@@ -71,6 +72,7 @@ class ActionExecutor:
         self._guard = guard
         self._settings = pages.browser
         self._as_webarena = pages.observation.dialect is ObservationDialect.webarena
+        # Not by the action set alone: WebArena's ids with cairn's observation would behave like neither.
         self._appends = pages.appends or not self._as_webarena
         self._body: RenderedPage | None = None
         self.user: ScriptedUser | None = None
@@ -93,6 +95,7 @@ class ActionExecutor:
             ActionFailed: It cannot be done.
         """
         self._body = body
+        # Just before the action, as the page that follows may not hold the element any more.
         self.matched = await self._matched(action) if self.selectors and action.targets else None
         if action.navigates:
             try:
@@ -158,6 +161,7 @@ class ActionExecutor:
                 raise AddressRefused(f"{written} cannot be opened: {why}") from exc
             if name is not None:
                 raise ActionFailed(f"{written} could not be opened: {self._guard.net_error(name, real)}") from exc
+            # A notice tells of a download, and settling follows the other navigation: neither is a failure.
             if "Download is starting" in exc.message or "interrupted by another navigation" in exc.message:
                 return None
             if "invalid URL" in exc.message:
@@ -179,6 +183,7 @@ class ActionExecutor:
     async def ask_user(self, question: str) -> None:
         if self.user is None:
             raise ActionFailed("this task has no user to ask")
+        # Chosen by the question alone, so that a replay hears the same.
         self._tabs.notice(f"the user answers: {self.user.answer_to(question).says}")
 
     async def open_tab(self) -> None:
@@ -235,6 +240,7 @@ class ActionExecutor:
         times: int = 1,
         holding: str = "",
     ) -> None:
+        # Blink's own setting against pasting by this button is overwritten by the preferences of each page.
         if button == "middle":  # it would paste what any page of the browser has selected last, see `clipboard`
             button, holding = "left", "+".join(filter(None, (_NEW_TAB, holding)))
         async with self._held(holding):
@@ -316,6 +322,7 @@ class ActionExecutor:
 
     async def _point(self, element: Element, *, press: bool) -> None:
         found = await element.locate()
+        # The options of a closed list have no box, so the mouse cannot hit them.
         if press and found["option"]:
             return await element.pick()
         mouse = self._tabs.current.page.mouse
@@ -345,6 +352,7 @@ class ActionExecutor:
                 # A click puts the caret into the middle of the field, where a long text would be split.
                 await page.keyboard.press("End" if found["tag"] == "input" else "ControlOrMeta+End")
             simple = found["takesText"] and len(text) > _FEW and text.isprintable()
+            # Asked after the click: a field may hand the focus on, and keys then go elsewhere.
             at_once = simple and not await element.hears_typing()
             if "\n" in text and not self._as_webarena:
                 await self._write_lines(text)
@@ -384,6 +392,7 @@ class ActionExecutor:
     async def hold(self, keys: str, *, seconds: float) -> None:
         keyboard, down = self._page.keyboard, list[str]()
         names = [key for key in _pressable(keys).split("+") if key] or ["+"]
+        # Half of the time of an action, when a page would be said not to react.
         limit_s = min(seconds, self._settings.action_timeout_s / 2)
         if is_clipboard_key(_pressable(keys)):  # nobody waits for the clipboard longer than for one press
             return await self.press(keys)

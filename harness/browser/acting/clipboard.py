@@ -19,6 +19,7 @@ from harness.errors import ActionFailed
 _ANSWERS_WITHIN_S = 5.0
 _PLACE = "https://clipboard.invalid/"
 """Answered here: scripts reach a clipboard on secure origins only."""
+# Also with nothing to paste, as the text of another episode must go.
 _PUT = """(held) => navigator.clipboard.write([new ClipboardItem(Object.fromEntries(
   Object.entries({"text/plain": "", ...held}).map(([type, text]) => [type, new Blob([text], {type})])))])"""
 _TAKE = """async ([types, most]) => {
@@ -39,6 +40,7 @@ _CONTROL = frozenset({"control", "controlleft", "controlright", "meta", "metalef
 _SHIFT = frozenset({"shift", "shiftleft", "shiftright"})
 
 
+# Refusing these keys would be simpler, but would change what WebArena's `press` can do.
 def is_clipboard_key(keys: str) -> bool:
     """Whether keys joined by `+`, in Playwright's names, may copy, cut or paste."""
     *held, last = keys.lower().split("+")
@@ -56,6 +58,7 @@ class BrowserClipboard:
         # Chromium has one clipboard for all contexts of a browser; a browser for each lane would cost 100 MB a lane.
         self.in_use = asyncio.Lock()
 
+    # What a page's script has copied is lost here, as a script of another lane may have copied it.
     async def put(self, held: Mapping[str, str]) -> None:
         await (await self._opened()).evaluate(_PUT, held)
 
@@ -115,6 +118,7 @@ class Clipboard:
 
     def during(self, keys: str) -> AbstractAsyncContextManager[None]:
         """`used`, if these keys need it."""
+        # It costs 10 ms, so other keys do not wait for it.
         return self.used() if is_clipboard_key(keys) else nullcontext()
 
     def close(self) -> None:

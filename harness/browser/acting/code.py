@@ -116,6 +116,7 @@ def _parse(code: str) -> list[_Call]:
     """The chain of calls after `page`, in order."""
     try:
         node: ast.expr = ast.parse(code.strip(), mode="eval").body
+    # The parser gives up deeply nested calls with one of the last two.
     except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
         raise ActionFailed(f"{code!r} is not a Playwright call") from exc
     steps: list[_Call] = []

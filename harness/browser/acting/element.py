@@ -20,6 +20,7 @@ from harness.errors import ActionFailed
 _SCRIPT = files("harness.browser.acting").joinpath("element.js").read_text(encoding="utf-8")
 _GONE = ("No node with given id", "Could not find node", "does not belong to the document", "No node found")
 
+# Elements of a page in which listeners are looked for; in a larger one text is typed.
 _LARGEST = 5000
 _MANY = 10
 _PAGE = f"""function () {{
@@ -28,6 +29,7 @@ _PAGE = f"""function () {{
     return isHere && page.getElementsByTagName("*").length <= {_LARGEST} ? page : null;
 }}"""
 _WINDOW = "function () { return this.ownerDocument.defaultView; }"
+# At first any listener on the page counted, and hardly any page qualified.
 _PASSES = """function (...others) {
     for (let at = this; at; at = at.parentNode ?? at.host) if (others.includes(at)) return true;
     return false;
@@ -133,6 +135,7 @@ class Element:
             # Every event passes the window; and to ask about many listeners takes longer than to type.
             if outermost or len(hearing) > _MANY:
                 return True
+            # What is left for a script to find is performance.eventCounts.
             if not hearing:
                 return False
             others = await together(*(self._resolve(backend) for backend in hearing))
@@ -155,6 +158,7 @@ class Element:
         Listeners of what it is in are not looked at: nearly every page has some, and who declares a site's links to be
         safe knows them (`sites.X.safe_get`).
         """
+        # Only looked at here: recorded with every observation, the addresses of links would make journals larger.
         if not (href := (await self._run("link")).get("href")):
             return ""
         try:

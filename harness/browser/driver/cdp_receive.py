@@ -30,6 +30,7 @@ def patch_json(driver: Any) -> None:
         except CodecError:  # half a character of a page's, which only the patient one takes
             return patient(data)
 
+    # Replaced, as playwright has no setting for its parser.
     transport.deserialize_message = read
 
 

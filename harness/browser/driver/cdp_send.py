@@ -45,6 +45,7 @@ def sender(cdp: CDPSession) -> Send:
         return send
 
     async def send_at_once(method: str, /, **parameters: Any) -> JsonObject:
+        # No limit of the driver, as in the public `send`: its clock also counts while this process is frozen.
         answer = await connection.send_message_to_server(
             session, "send", {"method": method, "params": parameters}, {"internal": True, "timeout": 0}
         )

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 
+# What an unusual system needs besides, a wrapper script given as `browser.executable` can set.
 _PASS = frozenset(
     {
         *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP"),
@@ -17,6 +18,7 @@ _PASS = frozenset(
         *("LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"),
         *("NODE_COMPILE_CACHE", "CHROMIUM_PATH", "CHROMIUM_FLAGS", "CHROME_DEVEL_SANDBOX", "SNAP", "SNAP_NAME", "CI"),
         *("PW_LANG_NAME", "PW_LANG_NAME_VERSION", "PW_CLI_DISPLAY_VERSION", "SYSTEMROOT", "__CF_USER_TEXT_ENCODING"),
+        # Marks by which a later start finds the processes that a killed run has left.
         *("CAIRN_RUN", "CAIRN_WORKER", "CAIRN_HOOK"),
     }
 )
@@ -24,6 +26,7 @@ _PASS_FAMILIES = re.compile(
     r"(?:LC|FONTCONFIG|FREETYPE|GDK|GTK|LIBGL|MESA|EGL|VK|LIBVA|PLAYWRIGHT)_[A-Z_]+|"
     r"XDG_(?:[A-Z]+_(?:DIRS?|HOME)|SESSION_TYPE)"
 )
+# Families have keys among their names, too, PLAYWRIGHT_SERVICE_ACCESS_TOKEN for instance.
 _NEVER = re.compile(r"KEY|TOKEN|SECRET|PASS|COOKIE|AUTH(?!ORITY)|CREDENTIAL")
 _PROXIES = re.compile(r"(?i)(?:https?|all|no|ftp)_proxy")
 _CREDENTIALS = re.compile(r"(?:(?<=://)|^)[^/?#\s]*@")

@@ -19,6 +19,7 @@ from itertools import count
 
 from harness.codec import JsonObject, dumps, loads
 
+# With these limits a worker took 90 to 450 MB under each flood that was tried.
 MOST_BYTES = 256 << 20
 """Limit for one message of the browser; a longer answer is replaced by an error, a longer event is left out."""
 MOST_UNREAD = 64 << 20
@@ -69,6 +70,7 @@ class BrowserConnection:
     async def send(self, number: int, method: str, params: JsonObject, *, session: str = "") -> None:
         if not self._is_open:
             raise ConnectionResetError("the connection to the browser is closed")
+        # Chromium itself would take the command in a session of playwright or of another client as well.
         if session and not self._pipe.belongs(session, self):
             return self.deliver(dumps({"id": number, "error": _NO_SESSION}))
         await self._pipe.command(self, number, {"method": method, "params": params, "sessionId": session or self.root})
@@ -126,6 +128,7 @@ class BrowserConnection:
         self._changed.set()
 
 
+# Not a part of playwright's transport, as this would depend on its inner parts; the price is a copy of each message.
 class DevToolsPipe:
     """The pipe to one Chromium."""
 
@@ -152,6 +155,7 @@ class DevToolsPipe:
         for pipe in (to_chromium, from_chromium):
             with suppress(OSError):  # the system has no such call, or this user has many large pipes
                 fcntl.fcntl(pipe, _F_SETPIPE_SZ, _PIPE_BYTES)
+        # What one side does not take waits in the other process, and not in the memory of the worker.
         self._to_chromium.holds_up, self._to_playwright.holds_up = self._from_playwright, self._from_chromium
         await loop.connect_write_pipe(lambda: self._to_chromium, os.fdopen(to_chromium, "wb", buffering=0))
         await loop.connect_write_pipe(lambda: self._to_playwright, os.fdopen(answers, "wb", buffering=0))

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from harness.errors import ConfigError, ExitCode
 
+# A navigation to an empty page took 27 ms of processor time in a shell, and 55 ms in a complete browser.
 _SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 _WRAPPED = {"/usr/bin/chromium-headless-shell": "/usr/lib/chromium/chromium-headless-shell"}
@@ -160,6 +161,7 @@ def main(arguments: list[str]) -> int:
     try:
         path = find(None)
     except ConfigError as exc:
+        # A wrong CHROMIUM_PATH is named: a browser that is installed in its place would hide the mistake.
         if "--install" not in arguments or os.environ.get("CHROMIUM_PATH"):
             sys.stderr.write(f"{exc}\n")
             return ExitCode.USAGE

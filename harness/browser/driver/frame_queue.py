@@ -21,6 +21,7 @@ from harness.browser.driver.playwright_errors import first_line, gone
 
 logger = logging.getLogger(__name__)
 
+# The lifecycle state "frozen", a minimised window, --limit-fps=1 and paused virtual time do not stop animations.
 SWITCHES = ("--enable-begin-frame-control", "--run-all-compositor-stages-before-draw")
 """Chromium's headless shell renders on demand with both; any other Chromium does not know the first."""
 _EVERY_S = 1 / 60
@@ -36,6 +37,7 @@ class FrameQueue:
     """The frames of one browser."""
 
     def __init__(self) -> None:
+        # A browser for each lane would need no queue, but 100 MB of memory a lane.
         self._turn = asyncio.Lock()
         self._awake: set[ContextFrames] = set()
         self._asked: set[asyncio.Task[None]] = set()
@@ -58,6 +60,7 @@ class FrameQueue:
         await asyncio.shield(giving)
 
     async def _give(self, session: CDPSession) -> None:
+        # Two at a time end the graphics process ("overlapping IssueExternalBeginFrame"), and some of these the browser.
         async with self._turn:
             frame = asyncio.ensure_future(sender(session)("HeadlessExperimental.beginFrame"))
             frame.add_done_callback(_look_at)

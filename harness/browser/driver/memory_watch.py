@@ -78,6 +78,7 @@ class MemoryWatch:
             return
         self._ended = (why, time.monotonic())
         try:
+            # Other episodes lose nothing: contexts never share a renderer.
             process.kill()
         except psutil.NoSuchProcess:
             return

@@ -21,6 +21,7 @@ from harness.errors import ConfigError
 
 _LONGEST_ADDRESS = 100
 """Bytes in the path of a socket; the system's limit is some more."""
+# Where the system has no such flag, the descriptors are kept from other programs a moment later.
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
 
@@ -58,6 +59,7 @@ async def _receive(listener: socket.socket, pipe: DevToolsPipe) -> None:
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     sender, _ = await loop.sock_accept(listener)
     with sender:
+        # The loop's own way of receiving would lose the descriptors that come with the bytes.
         loop.add_reader(sender, ready.set)
         try:
             await ready.wait()
@@ -71,6 +73,7 @@ async def _receive(listener: socket.socket, pipe: DevToolsPipe) -> None:
 
 
 def _program(folder: Path, chromium: str) -> Path:
+    # With these switches, neither variables nor packages for Python change what the program does.
     command = (sys.executable, "-I", "-S", pipe_handover.__file__, str(folder / "pipes"), chromium)
     program = folder / "chromium"
     program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
@@ -80,10 +83,12 @@ def _program(folder: Path, chromium: str) -> Path:
 
 def _folder() -> Path:
     """A new folder of this user in which files may be executed and sockets can be made."""
+    # A temporary folder may forbid execution, or have a path that is too long for a socket.
     for place in (tempfile.gettempdir(), "~/.cache/cairn", "/tmp"):
         with suppress(OSError, RuntimeError):
             root = Path(place).expanduser()
             root.mkdir(parents=True, exist_ok=True)
+            # Other users cannot enter it: whoever connects to the socket is taken for the browser.
             folder = Path(tempfile.mkdtemp(prefix="cairn-browser-", dir=root))
             if len(os.fsencode(folder / "pipes")) <= _LONGEST_ADDRESS and os.access(_program(folder, ""), os.X_OK):
                 return folder

@@ -12,6 +12,7 @@ from playwright.async_api import Error
 
 from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable
 
+# Chromium has no event for it, and a look takes some 0.1 ms.
 _LOOKS_EVERY_S = 0.5
 _CLOCKS_DIFFER_S = 1.0
 _MOVED = (
@@ -57,6 +58,7 @@ def why_not(error: Error) -> str:
         return first_line(error).removeprefix("Error: ").rstrip(":")
     if "resolved to" not in error.message:
         return "no such element appeared in time"
+    # Playwright's call log has lines of each try: the last try says what is in the way now.
     hints = _HINT.findall(error.message)
     return hints[-1].strip(" -") if hints else "the element was not ready in time"
 
@@ -71,9 +73,11 @@ async def in_working_time(act: Callable[[float], Awaitable[None]], limit_s: floa
     until = loop.time() + limit_s
     while True:
         try:
+            # For playwright, 0 means without a limit.
             return await act(max(1.0, (until - loop.time()) * 1000))
         except Error as exc:
             is_early = exc.name == "TimeoutError" and until - loop.time() > _CLOCKS_DIFFER_S
+            # The call log has this word once input was begun, and the same input must not be given twice.
             if not is_early or "performing " in exc.message:
                 raise
 
@@ -174,6 +178,7 @@ class Deadline:
         except Error as exc:
             raise (self._struck() if self._why else crashed(exc, doing)) from exc
         except SiteUnavailable as exc:
+            # Without its network service Chromium reaches no site, and the site is not to blame.
             self._check_ended(exc)
             raise
         self._check_ended(None)  # what the block saw, it may have seen without it

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import psutil
 from playwright.async_api import Browser
 
+# Cookies that are compared from step to step would not tell a loss from a logout.
 _HOLD = {
     "network.mojom.NetworkService": "its network service ended; the cookies of all pages are lost",
     "storage.mojom.StorageService": "its storage service ended; the stored data of all pages is lost",
@@ -44,6 +45,7 @@ class ProcessWatch:
         Raises:
             playwright.async_api.Error: The browser is gone.
         """
+        # Chromium starts such a process again by itself, and it has another id then.
         if not self._held or _ended(self._held):
             session = await self._browser.new_browser_cdp_session()
             answer = await session.send("SystemInfo.getProcessInfo")
@@ -70,6 +72,7 @@ def _ended(held: dict[str, psutil.Process]) -> str:
 
 def _is_alive(process: psutil.Process) -> bool:
     try:
+        # A process that ended stays in the list until its parent has taken note of it.
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False

@@ -47,6 +47,8 @@ async def find_marks(page: RenderedPage, viewport: tuple[int, int]) -> dict[str,
     Raises:
         playwright.async_api.Error: The page is gone.
     """
+    # An overlay in the page would be less code, but the page's observers would run, and it would not be settled any
+    # more.
     groups: dict[tuple[int, int], tuple[Document, list[str]]] = {}
     for id in [id for id in page.nodes if id in page.actionable][:MOST_MARKS]:
         document = page.documents[id]
@@ -114,6 +116,7 @@ async def _tested(document: Document, view: _Argument, backends: Sequence[int]) 
 async def _shown(inner: Document, holder: Document, boxes: _Boxes) -> _Boxes:
     """Boxes whose centre is not covered by what lies around the frame that holds the document."""
     left, top = holder.corner
+    # The centre, as a model that answers with positions aims there.
     points = [[x + width / 2 - left, y + height / 2 - top] for _, (x, y, width, height) in boxes]
     async with _handles(holder, [inner.owner]) as owner:
         if not owner:

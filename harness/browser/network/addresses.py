@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 
 from harness.records import Site
 
+# WebArena itself maps substrings, and so also the beginning of a longer address.
 _END = r"(?![A-Za-z0-9_@%-])(?![.:][A-Za-z0-9])"
 """Nothing may follow that would make the host, port or last path segment a longer one."""
 _ENCODED_END = r"(?![A-Za-z0-9_@-])(?!(?:\.|%3A)[A-Za-z0-9])(?!%40)"
@@ -22,6 +23,7 @@ long.
 """
 
 
+# Records have canonical addresses, so that digests are the same on another port, lane or machine.
 class Addresses:
     """Maps between canonical and real addresses of one lane's sites."""
 

@@ -28,6 +28,7 @@ it, but not when `localhost` is one of them.
 FAILED_BY_PROXY = frozenset(
     {
         *("net::ERR_PROXY_CONNECTION_FAILED", "net::ERR_SOCKS_CONNECTION_FAILED", "net::ERR_TUNNEL_CONNECTION_FAILED"),
+        # A plain HTTP request that the proxy refuses is not answered at all.
         "net::ERR_EMPTY_RESPONSE",
     }
 )
@@ -82,6 +83,7 @@ class Allowlist:
         if self._hosts is not None:
             return {"server": _NOBODY, "bypass": ",".join([_ALSO_LOCAL, *sorted(self._hosts)])}
         direct = sorted(host for host in self._exceptions() if goes_directly(host.removeprefix("*.")))
+        # Chromium's own checks of local networks ask the person, and do not hold for navigations.
         return {"server": server, "bypass": ",".join([_ALSO_LOCAL, *direct])}
 
     def refusal(self, host: str, address: Address | None) -> str:

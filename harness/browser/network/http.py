@@ -55,6 +55,7 @@ async def fetch(  # noqa: PLR0913 (what a request is)
         SiteUnavailable: There is no answer in time, or it would come from an address that is not allowed.
     """
     asked = _Asked(method, url, dict(headers or {}), body)
+    # Only a GET is sent again: what another method changes may have been changed already.
     return await _in_time(lambda: _follow(asked, timeout_s, allowed), timeout_s if method == "GET" else 0.0)
 
 

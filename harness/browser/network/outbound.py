@@ -57,6 +57,7 @@ class Outbound:
         if why := refusal(host, None):
             raise NotAllowed(f"{host} is {why}")
         addresses = await self._addresses(host)
+        # Each of them: a name may stand for a public address and for this machine.
         for address in addresses:
             if why := refusal(host, ip_address(address)):
                 raise NotAllowed(f"{host} stands for {address}, {why}")

@@ -157,6 +157,7 @@ class _Entrance:
             stream[1].write(asked.head)
             return stream
         try:
+            # The proxy looks names up itself, so only what this machine knows of them can be refused.
             await self._outbound.check(asked.host, self._rules.refusal)
         except OSError:  # a name that only the proxy knows
             pass

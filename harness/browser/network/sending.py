@@ -69,6 +69,7 @@ class SendingWatch:
     def _begun(self, event: JsonObject) -> None:
         if event["request"]["url"].startswith(_HTTP):
             self._errors.setdefault(event["requestId"], "")
+        # What was redirected was answered, and so had been written to a connection.
         if "redirectResponse" in event:
             self._written.add(event["requestId"])
 

@@ -29,6 +29,7 @@ class WaitPolicy:
     tell: Callable[[str], None] = lambda note: None
     """Hears what is waited for and for how long at most, now and then; and "" when what was waited for is there."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    # By the clock of the loop, which leaves out the time in which this process is frozen.
     monotonic: Callable[[], float] = lambda: asyncio.get_running_loop().time()
 
     def countdown(self) -> Callable[[str], None]:

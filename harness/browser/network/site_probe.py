@@ -45,6 +45,7 @@ async def probe(url: str, proxies: SystemProxies) -> Probed:
     if why := _why_no_address(url):
         return Probed(dead=why)
     loop = asyncio.get_running_loop()
+    # Short, as a wrong address had cost three attempts of each task, with half a minute of waiting each.
     until = loop.time() + GRACE_S
     while True:
         try:

@@ -177,6 +177,7 @@ class Traffic:
         self._begun_since += 1
         is_sent = request.url.startswith("http")  # a POST to a `blob:` never leaves the browser
         if request.method not in SAFE and is_sent and self._is_recording:
+            # Not held back until it is recorded: that would cost each request a round trip, and turn the cache off.
             effect = SentEffect(request.method, request.url, by_load=self._is_by_load(request))
             self._unanswered[request] = effect
             if self.listener is not None:

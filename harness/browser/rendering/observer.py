@@ -80,6 +80,7 @@ class Observer:
         self._collector = Collector(with_frames=dialect == "cairn")
         self._ids: dict[tuple[str, int], str] = {}
         """(loader, backendDOMNodeId) to our id."""
+        # From 1 again in each attempt, so that its prompts are the same bytes as those of a first attempt.
         self._newest = 0
         """Highest id given, or reserved."""
         self._unconfirmed: dict[str, tuple[str, int]] = {}
@@ -101,6 +102,7 @@ class Observer:
         Returns:
             What each of these ids is from now on.
         """
+        # Such an id says where an element is now, as in WebArena, and not which element it was.
         if self._by_position:
             return {}
         known = _same_elements(list(entries(shown)), list(entries(recorded)))

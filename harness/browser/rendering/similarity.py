@@ -19,6 +19,7 @@ T = TypeVar("T")
 _LINE = re.compile(r"^\t*\[([^\]\s]*)\] (.*)$", re.MULTILINE)
 _ID = re.compile(r"^(\t*)\[[^\]\s]*\] ", re.MULTILINE)
 _WITH_ID = re.compile(r"^(\t*)\[([^\]\s]*)\] ", re.MULTILINE)
+# Left out of comparisons, as a checkpoint cannot restore the focus.
 _FOCUS = re.compile(r" focused: (True|true)\b")
 _ACTED_ON = re.compile(
     r"<?(?:DisclosureTriangle|button|checkbox|combobox|link|listbox|menuitem\w*|option|radio|scrollbar|searchbox|"

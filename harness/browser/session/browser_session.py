@@ -110,6 +110,7 @@ class BrowserSession:
         self._pages = pages
         self._settings = settings
         self._elements = ElementReader()
+        # With pictures only, a tree is read all the same: replays and reports need text to compare and to show.
         self._observer = Observer(
             dialect=pages.observation.dialect.value, viewport=settings.viewport, html=pages.html, tree=pages.tree
         )
@@ -144,6 +145,7 @@ class BrowserSession:
             geolocation=state.geolocation,
             permissions=["geolocation"] if state.geolocation else None,
         )
+        # A window that fails to open must not leave its context behind.
         async with AsyncExitStack() as undo:
             undo.push_async_callback(_close, context)
             context.set_default_timeout(settings.action_timeout_s * 1000)
@@ -236,6 +238,7 @@ class BrowserSession:
         """
         body: RenderedPage | None = None
         for look in range(_LOOKS):
+            # Only the first look reads during the last frame: what that frame has changed is waited for.
             settled = await self.settler.reach(early=look == 0, meanwhile=self._prepare)
             tab = settled.tab
             try:
@@ -289,6 +292,7 @@ class BrowserSession:
         with suppress(TimeoutError):
             async with asyncio.timeout(_UNDONE_WITHIN_S):
                 await together(*(_if_open(tab.hold_back()) for tab in self.tabs.all))
+        # Chromium fails what is on its way when a tab is cut off, although the site may have read it.
         await self.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
         with suppress(TimeoutError):
             async with asyncio.timeout(_UNDONE_WITHIN_S):
@@ -301,6 +305,7 @@ class BrowserSession:
         await self.cut_off_tabs()
         with suppress(TimeoutError):
             async with asyncio.timeout(_UNDONE_WITHIN_S):
+                # This also holds for tabs that are opened from here on.
                 await self.context.set_offline(True)
         self._is_cut_off = True
 
@@ -381,7 +386,9 @@ class BrowserSession:
         return tuple(await together(*map(record, self.tabs.all)))
 
     async def _picture(self, settled: Settled, body: RenderedPage) -> "_Picture":
+        # A picture may be tried in two ways, which together have the time of an action.
         limit_s = self._settings.action_timeout_s / 2
+        # A marked picture costs 1.3 times a plain one when it is taken quickly, and 1.6 times otherwise.
         taking = take_screenshot(settled.tab, limit_s=limit_s, arrives=settled.arrives, quick=self._pages.marks)
         if not self._pages.marks:
             return _Picture(await taking, {})

@@ -23,6 +23,7 @@ def recorded_state(steps: Sequence[Step], checkpoints: Artifacts | None, address
     Raises:
         EnvironmentDiverged: It cannot be read.
     """
+    # A step that changed nothing in the storage has none.
     digests = [step.acted.checkpoint for step in steps if step.acted.checkpoint is not None]
     if not digests:
         return None

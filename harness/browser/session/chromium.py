@@ -122,6 +122,7 @@ class ChromiumPool:
 
     def begin(self) -> None:
         """Start the browser without waiting for it; what is wrong with it is said when an environment is opened."""
+        # On another core the model client is imported meanwhile, which takes a second.
         self._beginning = asyncio.create_task(self._running())
         # Nobody may wait for it, and the loop would log its error.
         self._beginning.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -177,6 +178,7 @@ class ChromiumPool:
                 # It is closed when its last episode leaves: at once, others would lose an attempt for a window that did
                 # not open.
                 self._replace(life)
+            # Any of them may be the cause, so the next attempt decides: each episode is alone in a browser then.
             if life.crowd > 1:
                 lost = BrowserLost(str(exc), whole=True)
                 lost.unsent = exc.unsent
@@ -199,6 +201,7 @@ class ChromiumPool:
 
     async def _lonely(self) -> "_Life":
         """A browser for one episode only; it ends with that episode."""
+        # The others do not wait: a second browser costs about 100 MB for one episode.
         async with self._launching:
             life = await self._start()
         self._replaced.append(life)
@@ -237,9 +240,11 @@ class ChromiumPool:
     async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> "_Life":
         async with AsyncExitStack() as starting:
             devtools, on_demand = None, self._renders_on_demand(path)
+            # A debugging port has no credential: pages of this browser and every process of the machine could use it.
             if self._shared:
                 path, devtools = await starting.enter_async_context(shared_pipe(path))
             launching = playwright.chromium.launch(
+                # The limit below leaves out the time in which this process is frozen, which the driver counts.
                 timeout=0,
                 executable_path=path,
                 env={**browser_environment(os.environ)},
@@ -261,6 +266,7 @@ class ChromiumPool:
 
     def _renders_on_demand(self, path: str) -> bool:
         """A process that drives the browser asks for no frames, and other Chromiums have none to give."""
+        # The queue of frames couples the lanes of a browser, so a setting has to ask for it.
         wanted = self._settings.rendering == "on_demand" and not self._shared
         return wanted and self._settings.headless and executable.is_shell(path)
 
@@ -369,5 +375,6 @@ def _keep_compiled() -> None:
     Not in a world-writable folder, because the files in it are executed; without a writable folder Chromium starts as
     usual.
     """
+    # This saves a fifth of a second for each worker.
     with suppress(RuntimeError):  # a user without a home
         os.environ.setdefault("NODE_COMPILE_CACHE", str(Path("~/.cache/cairn/driver").expanduser()))

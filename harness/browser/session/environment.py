@@ -247,7 +247,7 @@ class BrowserEnvironment:
         self._go_on()
         self._has_begun = False
         try:
-            await self._wake()
+            await self._wake()  # in here: a page that could not be woken was sent nothing
             async with self._patient():
                 landed = await self._step(action, self._planted.step + 1, image=self._takes_pictures)
                 # After the observation, when the page has come to rest, and in its record: one of its own could be lost
@@ -263,7 +263,7 @@ class BrowserEnvironment:
         doubt = in_doubt.repeated(before, landed.effects, self._facts) or self._lost_timers(
             self._window.tabs.documents()
         )
-        if self._performing is None:
+        if self._performing is None:  # a process that drives the browser may use it at any time
             await self._window.rest()
         return replace(landed, doubt=doubt)
 
@@ -355,7 +355,7 @@ class BrowserEnvironment:
             writes: Forms of plug-ins are sent to sites that were reset.
         """
         sites = login.wanted(task, self._lane.sites)
-        self._watch = Deadline()
+        self._watch = Deadline()  # what died with an earlier window does not end this one
         if storage is None:
             storage = self._deps.logins.state(self._lane, sites)
         doubtful = restoration.may_be_in_doubt(task, self._lane.sites, self._facts.reset)
@@ -413,7 +413,7 @@ class BrowserEnvironment:
             if self._benchmark is not None:
                 self._intent = await self._benchmark.prepare()
             view = await self._window.look(image=image, recorded=recorded)
-            self._window.storage.checkpoint()
+            self._window.storage.checkpoint()  # what is there now is not a change of the first step
             return view
 
     async def _visit(self, urls: tuple[str, ...]) -> None:

@@ -149,6 +149,7 @@ class SiteFacts:
             reset: Names of those that were reset.
         """
         site_of = SiteFinder((site.name, site.canonical) for site in sites)
+        # RFC 9110 asks that GET changes nothing, and many sites do not hold to it: only a declaration counts.
         safe = {site.name for site in sites if site.safe_get or site.read_only}
 
         def is_safe(url: str) -> bool:
@@ -216,6 +217,7 @@ def changed_by_reopening(episode: Episode, sites: SiteFacts, *, is_doubtful: boo
         if page.sent and not sites.holds(page.url)
     )
     known = _first(sent)
+    # A change by GET cannot be seen from the request.
     return known if known or is_doubtful else _first(_possible(episode, sites))
 
 

@@ -122,6 +122,7 @@ async def _is_logged_in(window: BrowserSession, login: Login) -> bool:
 async def _log_in_by_headers(window: BrowserSession, login: Login) -> None:
     """Keep the cookies of an answer to them. Pages of the episode never send them: who logs out is logged out."""
     url = window.lane.addresses.to_real(login.probe_url)
+    # Not as headers of the context, which would be sent to every host that a page names.
     answer = await fetch(url, headers={**login.headers, "Accept": "text/html,*/*"})
     host, is_secure = urlsplit(url).hostname or "", urlsplit(url).scheme == "https"
     for line in answer.cookies:

@@ -24,6 +24,7 @@ from harness.browser.tabs.page_timers import PageTimer, pending_timers
 from harness.browser.tabs.tabs import Tabs
 from harness.records import Episode
 
+# To let all pages become as old as they were would cost the model's thinking time at each resume.
 CATCHES_UP_S = 10.0
 """How long a replay waits for the timers of its pages, in all."""
 LONGEST_S = 120.0
@@ -114,6 +115,7 @@ class PageAge:
             wait: Waits at most so many seconds.
             sent: How many requests that may change a site have been sent by now.
         """
+        # Advancing the page's clock would need no wait, but scripts compare their timers with Date.
         until, before, is_close = _now() + self._limit_s, sent(), False
         while True:
             found = await timers()
@@ -125,6 +127,7 @@ class PageAge:
             await wait(needed_s)
         late = [late for one in found if (late := self._lateness(one)) is not None]
         self._late = LateTimers(late, steps=self._steps)
+        # Nobody can tell which was first, the last record or a request within half a second of it.
         if is_close and self._decided and sent() > before:
             self._unclear = (
                 f"resumed at step {self._steps}; what a page sends after a delay was sent before step"
@@ -167,6 +170,7 @@ async def reopened(episode: Episode, tabs: Tabs, *, stands_still: bool) -> LateT
         return LateTimers((), steps=steps)
     found = await pending_timers(tabs.all)
     now, passed_s = _now(), _ages(episode, stands_still=stands_still)[-1] - last.elapsed_ms / 1000
+    # A doubt at once would strike every page that ends its session after half an hour.
     late = []
     for timer in last.timers:
         left_s, delay_s = timer.left_ms / 1000 - passed_s, (timer.age_ms + timer.left_ms) / 1000

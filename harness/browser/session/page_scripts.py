@@ -69,6 +69,7 @@ class PageScripts:
         """The action of a step is about to be performed: the documents that it opens have the scripts."""
         is_first, self.step = self.step < 0, step
         while self._begun < len(self._scripts) and self._scripts[self._begun].from_step <= step:
+            # A route could plant more, but every request would wait for the harness, and the cache would be off.
             adding = self._window.context.add_init_script(script=self._call(self._begun))
             await self._disposals.enter_async_context(await adding)
             self._begun += 1
@@ -81,6 +82,7 @@ class PageScripts:
         Raises:
             PluginFailed: A script raises.
         """
+        # Not before the action, which was decided upon a page without them.
         for number in range(self._landed, self._begun):
             await self._everywhere(self._call(number))
         self._landed = self._begun

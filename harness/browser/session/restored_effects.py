@@ -180,6 +180,7 @@ class RestoredEffects:
         if not self._compares:
             return
         wanted = self._wanted(step)
+        # Letting all the recorded time pass would be slower, and would still not say whether the requests came.
         await self._until(wanted.all, step)
         await self._until_answered(step)
         if is_strict:
@@ -210,6 +211,7 @@ class RestoredEffects:
                 self._seen.append((kind, effect))
                 self._totals[kind] += 1
             elif self._traffic.can_leave(effect):
+                # To hold the request back would show the agent another page.
                 self._aside.append(recorded)
                 self.aside.append(recorded)
                 self._set_aside.set()
@@ -245,6 +247,7 @@ class RestoredEffects:
         limit_s = max(patience_s, self._began_at + so_far_s - now) + GRACE_S
         waited_s = 0.0
         while lacking := _lacking(wanted, counts := self._counts()):
+            # How often these are sent depends on the time that passes: one is enough, after as long as it took.
             is_enough = all(kind in self._repeating() and counts[kind] for kind in lacking)
             left_s = (patience_s if is_enough else limit_s) - waited_s
             if left_s <= 0:

@@ -56,6 +56,7 @@ async def fill_in(  # noqa: PLR0913 (what a page of a plug-in needs)
         SiteUnavailable: Its page cannot be opened.
     """
     for form in _forms(task, 0 if opened is None else opened.seed):
+        # Only a reset undoes it, as a clean-up by further forms can fail half-way.
         if not sites.was_reset(form.url):
             if goes_on:
                 continue

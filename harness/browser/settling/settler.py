@@ -33,6 +33,7 @@ _ASK = "(asked) => window.__cairn ? window.__cairn.quiet(...asked) : null"
 _RESTED = "(ignored) => window.__cairn ? window.__cairn.rested(ignored) : true"
 _ARRIVES = "the document"
 """What settling.js calls one that is still being parsed."""
+# Each document has a whole settling time, which does not end a page that reloads itself for ever.
 _MOST_DOCUMENTS = 10
 
 
@@ -147,6 +148,7 @@ class Settler:
         tab = settled.tab
         ignored = sorted(self._ambient)
         try:
+            # Without this frame, a page that draws in animation frames would be read before it has drawn.
             async with asyncio.timeout(self._settings.action_timeout_s):
                 rested = await together(*(_run(tab, frame, _RESTED, ignored) for frame in tab.loaded_frames))
         except TimeoutError:
@@ -255,6 +257,7 @@ class Settler:
             self._tabs.notice(
                 "a script of the page prevents tracking its timers and requests; later changes may be missed"
             )
+        # To save all built-in functions beforehand would slow down every page because of a few.
         return await tab.evaluate_aside(f"{INIT_SCRIPT}\n({_ASK})({dumps(asked).decode()})")
 
     async def _interrupt(self, tab: Tab) -> None:

@@ -20,6 +20,7 @@ from harness.browser.reading.document_client import together
 from harness.browser.tabs.tab import Tab
 from harness.browser.tabs.tabs import Tabs
 
+# Playwright's clock makes a timer of requestAnimationFrame, and so of the frame that settling waits for.
 _SCRIPT = files("harness.browser.tabs").joinpath("page_clock.js").read_text(encoding="utf-8")
 
 
@@ -46,6 +47,7 @@ class PageClock:
 
     async def begin(self) -> None:
         """Before any other script of the context is added."""
+        # Not in workers: their scripts come from the network, and a wrapper would change their address.
         await self._context.add_init_script(_SCRIPT)
 
     async def stop(self) -> None:
@@ -59,6 +61,7 @@ class PageClock:
             await self._tell("go", rate=1.0)
 
     async def _tell(self, what: str, *, rate: float) -> None:
+        # How long time has stood still in all, so that the clock does not jump from page to page.
         state = f"{self.stood_s * 1000:.0f}, {'true' if self._since is not None else 'false'}"
         before, self._told = self._told, AsyncExitStack()
         try:
@@ -67,6 +70,7 @@ class PageClock:
                     self._tell_new(f"window.__cairnClock?.begin({state})"),
                     *(_heard(self._tell_tab(tab, what, rate)) for tab in self._tabs.all),
                 )
+                # Last, so that a document that comes meanwhile is told by one of the two scripts at least.
                 await before.aclose()
         except TimeoutError:
             self._tabs.notice("a page did not respond, and its time may not have been stopped")

@@ -15,6 +15,7 @@ _ANSWERS_WITHIN_S = 2.0
 _DUE = "() => window.__cairn ? window.__cairn.due() : []"
 _MOST_RECORDED = 20
 """Timers of a page that are recorded with a step."""
+# A page may claim any number, and real timers are never so far away.
 _MOST_MS = 1e12
 
 

@@ -29,8 +29,10 @@ async def take_screenshot(tab: Tab, *, limit_s: float, arrives: bool, quick: boo
     Raises:
         playwright.async_api.Error: The page went elsewhere, or is gone.
     """
+    # Not by CDP first, which is faster: some pictures would lack their fonts.
     if not arrives:
         try:
+            # Not playwright's limit, whose clock also counts while this process is frozen.
             async with asyncio.timeout(limit_s):
                 if not quick:
                     # The caret stays: to hide it, playwright puts a style sheet into the page.

@@ -52,6 +52,7 @@ class Storage:
             ({**cookie, "domain": self._addresses.host_to_canonical(cookie["domain"])} for cookie in self._cookies),
             key=lambda cookie: (cookie["domain"], cookie["path"], cookie["name"]),
         )
+        # An episode whose storage does not fit is begun again, and never continued with a part of it.
         kept, whole = self._kept()
         origins = [
             {

@@ -152,8 +152,11 @@ class Tab:
         """The frames that can be asked, the main frame first. One whose first document is still to come runs no script,
         and playwright would wait for it; one that holds a document has an address, unless its navigation led nowhere.
         """
+        # Playwright does not say which of its frames an event of DevTools is about, so it may be any without an
+        # address.
         if not any(frame != self._main for frame in self._moves):
             return self.page.frames
+        # A short limit for these frames would also cut off those that answer late on a busy machine.
         return [frame for frame in self.page.frames if frame.url or frame is self.page.main_frame]
 
     @property
@@ -248,6 +251,7 @@ class Tab:
         """Do not wait any more for the documents that frames are on their way to."""
         for frame, move in self._moves.items():
             if frame != self._main:
+                # Kept on the list, by which `loaded_frames` knows that there are frames without a document.
                 self._moves[frame] = _Move(move.url, _Phase.GIVEN_UP)
 
     def _expire(self) -> None:

@@ -17,6 +17,7 @@ from harness.browser.tabs.storage import Storage
 from harness.browser.tabs.tab import Tab
 from harness.browser.text_limits import Notices
 
+# A window takes some 50 ms to open.
 MOST_OPEN = 30
 """Tabs, the agent's own among them, up to which pages can open further ones."""
 _REACTS_WITHIN_S = 10.0
@@ -151,6 +152,7 @@ class Tabs:
         if self._find(page) is not None:
             return
         if not self._own:
+            # Of each tab: a page that is opened without an opener does not say who asked for it.
             for opener in self._tabs:
                 opener.opening = max(0, opener.opening - 1)
             if len(self._tabs) >= MOST_OPEN:
