@@ -18,6 +18,7 @@ from harness.errors import HarnessError
 from harness.escape import one_line, visible
 from harness.evaluation.action_classes import action_set_of
 from harness.evaluators.judge import last_word, lenient
+from harness.evaluators.own_page import without_echo
 from harness.evaluators.text_match import clean, includes
 from harness.evaluators.url_match import url_match
 from harness.llm.providers.chat import read_completion
@@ -27,7 +28,7 @@ from harness.plugins.demo.code.projects import markdown
 from harness.plugins.demo.model.prompt_parser import read_request
 from harness.plugins.webarena.render_file import read_render
 from harness.plugins.webarena.results_import import verdicts_in
-from harness.records import Eval, Site, Task
+from harness.records import Eval, HtmlTarget, Site, Task
 from harness.secrets.redaction import Redactor
 from harness.tasks.placeholders import expand
 
@@ -189,6 +190,14 @@ def _evaluation() -> Iterator[Scanner]:
         ("1", "", "x"),
         ("1", "1.", "x"),
     )
+    for asked in ("a+" * 500 + "zz", "zz" * 500):
+        yield from _each(
+            f"echo of {asked[:2]} in a page",
+            lambda page, asked=asked: without_echo(page, f"http://shop.test/?q={asked}", HtmlTarget(url="last", must_include=("zz",))),  # type: ignore[misc]
+            ("a ",),
+            ("z",),
+            (" \n",),
+        )
     yield from _each("clean", clean, ("'",), (" ",), ('"',))
     for dialect in ("webarena", "corrected"):
         yield from _each(

@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-if-regressed",
         type=float,
         metavar="P",
-        help="exit 1 if a run is worse with an exact p of at most P, 3 if tasks scored in RUN_A are unscored in it",
+        help="exit 1 if a run is worse with an exact p of at most P, 3 if tasks or trials scored in RUN_A are unscored in it",
     )
 
 
@@ -62,6 +62,4 @@ def run(options: argparse.Namespace) -> int:
         return ExitCode.DONE
     if any(one.regressed(level) for one in found):
         return ExitCode.BELOW
-    return (
-        ExitCode.UNSCORED if any(set(one.unscored_after) - set(one.unscored_before) for one in found) else ExitCode.DONE
-    )
+    return ExitCode.UNSCORED if any(one.newly_unscored for one in found) else ExitCode.DONE

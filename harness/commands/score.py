@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from harness.commands.own_settings import add_own_settings
 from harness.commands.scoring_option import add_scoring
 from harness.errors import ConfigError, ExitCode
+from harness.runs.notes import rescored_name
 from harness.runs.trials import amount
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
             **({"references": known} if (known := references_of(results)) else {}),
             "results": results,
         }
-        path = folder / f"rescored-{dialect}.json"
+        path = folder / rescored_name(dialect)
         write_atomic(path, redactor.data(dumps(content, pretty=True), for_good=True), within=Within(folder))
         console.print(str(path), markup=False, soft_wrap=True)
     code = _tell(console, found, shown)

@@ -5,7 +5,9 @@ Why: docs/decisions/scoring.md#a-page-proves-nothing-that-its-address-says
 """
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
+from itertools import accumulate
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from harness.errors import EvaluatorError
@@ -30,10 +32,30 @@ def without_echo(text: str, url: str, target: HtmlTarget) -> str:
     given = target.must_include or ((target.exact_match,) if target.exact_match is not None else ())
     wanted = [clean(alternative) for phrase in given for alternative in phrase.split(OR)]
     for value in _values(url):
-        if words := [re.escape(word) for word in value.split()] if any(one in clean(value) for one in wanted) else []:
-            # In any case and with any blanks: for `q=mouth+guard`, a page may say `Mouth  Guard`.
-            text = re.sub(r"\s+".join(words), " ", text, flags=re.IGNORECASE)
+        if any(one in clean(value) for one in wanted):
+            text = _without(text, value)
     return text
+
+
+def _without(text: str, value: str) -> str:
+    """The text without a value, in any case and with any blanks: for `q=mouth+guard`, a page may say `Mouth  Guard`."""
+    # Not a pattern of its words: tried at each place of a page, it takes the page's length times the value's.
+    wanted, words = " ".join(_lower(value).split()), list(re.finditer(r"\S+", _lower(text)))
+    starts = [0, *accumulate(len(word[0]) + 1 for word in words)]
+    plain = " ".join(word[0] for word in words)
+    kept, end, at = [], 0, plain.find(wanted) if wanted else -1
+    while at >= 0:
+        first, last = bisect(starts, at) - 1, bisect(starts, at + len(wanted) - 1) - 1
+        kept.append(text[end : words[first].start() + at - starts[first]])
+        end = words[last].start() + at + len(wanted) - starts[last]
+        at = plain.find(wanted, at + len(wanted))
+    return " ".join((*kept, text[end:]))
+
+
+def _lower(text: str) -> str:
+    """In small letters, of which each stands where it stood."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
 
 
 def _values(url: str) -> Iterator[str]:

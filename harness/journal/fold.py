@@ -18,6 +18,7 @@ holds for a decision that was still pending when a limit closed the episode.
 from typing import Any
 
 from harness.actions import Stop
+from harness.errors import EnvironmentDiverged
 from harness.records import (
     Acted,
     Answered,
@@ -117,6 +118,7 @@ def _opened(episode: Episode, record: Opened) -> Episode:
         total_judge_usage=episode.total_judge_usage,
         total_elapsed_ms=episode.total_elapsed_ms,
         total_violations=episode.total_violations,
+        total_divergences=episode.total_divergences,
         is_unconfined=episode.is_unconfined,
         # What an earlier attempt did stays on a site that was not reset.
         has_acted=episode.has_acted,
@@ -199,6 +201,7 @@ def _happened(episode: Episode, record: Resumed | Late | Doubt | Failed) -> Epis
                 late=(*episode.late, *_late_of(episode, record)),
                 is_unsent=episode.is_unsent or (record.unsent and episode.pending is not None),
                 total_effects=_with_effects(episode.total_effects, record.effects),
+                total_divergences=episode.total_divergences + (record.type == EnvironmentDiverged.__name__),
             )
 
 
@@ -249,7 +252,9 @@ def _of_process(episode: Episode, record: ProcessRecord) -> Episode:
 def _with_line(episode: Episode, record: Landed | Diverged) -> Episode:
     if isinstance(record, Landed):
         return _changed(episode, landed=(*episode.landed, record))
-    return _changed(episode, diverged=(*episode.diverged, record))
+    # With `restart` a failure follows that says the same.
+    total = episode.total_divergences + (record.policy != "restart")
+    return _changed(episode, diverged=(*episode.diverged, record), total_divergences=total)
 
 
 def _ended(episode: Episode, record: Closed | Judged | Scored) -> Episode:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.actions.truncate import cut
 from harness.codec import CodecError, build, dumps, loads, seal, unseal
-from harness.errors import ActionInDoubt, EnvironmentDiverged, JournalError, UnsafeFile
+from harness.errors import ActionInDoubt, JournalError, UnsafeFile
 from harness.files import safe_files
 from harness.journal.log import read
 from harness.journal.names import check_name, journals_in, name_of
@@ -83,7 +83,7 @@ class EpisodeResult:
     resumes: int
     """How often this attempt was led back to where it stood."""
     divergences: int
-    """How often a way back did not lead there, or an agent's process did something else than what is recorded."""
+    """Of all attempts, see `Episode.total_divergences`."""
     usage: Usage
     """Usage of all attempts."""
     judge_usage: Usage
@@ -182,8 +182,7 @@ def result_of(episode: Episode) -> EpisodeResult | None:
         resumed_from=episode.resumed[-1].step if episode.resumed else None,
         resumes=len(episode.resumed),
         # With the policy `restart` the attempt also fails as diverged, and would count twice.
-        divergences=sum(failed.type == EnvironmentDiverged.__name__ for failed in episode.failures)
-        + sum(one.policy != "restart" for one in episode.diverged),
+        divergences=episode.total_divergences,
         usage=episode.total_usage,
         judge_usage=episode.total_judge_usage,
         elapsed_ms=episode.total_elapsed_ms,

@@ -95,7 +95,7 @@ class Reply:
     tool_calls: tuple[ToolCall, ...] = ()
     """Functions that it calls, in order."""
     finish_reason: str = ""
-    """One of `FINISH_REASONS`, whatever the provider calls it; "" = it did not say."""
+    """A key of `UNFINISHED`, whatever the provider calls it; "" = it ended as it should, or did not say."""
     refusal: str = ""
     """What the model said instead of an answer."""
     reasoning: str = ""

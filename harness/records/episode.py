@@ -99,6 +99,10 @@ class Episode:
     """What the inherited steps of this attempt cost the run that they are from; in no other sum."""
     total_violations: int = 0
     """Of all attempts."""
+    total_divergences: int = 0
+    """How often, in all attempts, a way back did not lead there, or an agent's process did something else than what
+    is recorded.
+    """
     is_unconfined: bool = False
     """Whether in any attempt an agent's process has ended that nothing confined."""
     has_acted: bool = False
@@ -133,12 +137,21 @@ class Episode:
         late = (one.effects for one in self.late if one.step == step and one.replayed)
         return (*(acted.effects if acted else ()), *chain.from_iterable(late))
 
-    def spent_on(self, step: int) -> Usage:
-        """What a decision of this attempt cost, with what the agent's process asked before it."""
-        decided = [*(one.decided for one in self.steps), *([self.pending] if self.pending else [])]
-        own = decided[step - 1].usage if 0 < step <= len(decided) else Usage()
-        numbers = (one.number for one in self.asked if one.step == step)
-        return sum((self.answered[number].usage for number in numbers if number in self.answered), own)
+    def asked_by_step(self) -> Mapping[int, list[Asked]]:
+        """Step to what the agent's process asked its model for it, in order; steps without a request are left out."""
+        found: dict[int, list[Asked]] = {}
+        for one in self.asked:
+            found.setdefault(one.step, []).append(one)
+        return found
+
+    def spent(self) -> Mapping[int, Usage]:
+        """Step to what its decision cost in this attempt, with what the agent's process asked before it."""
+        decided = (*(one.decided for one in self.steps), *((self.pending,) if self.pending else ()))
+        found = {one.step: one.usage for one in decided}
+        for one in self.asked:
+            if one.number in self.answered:
+                found[one.step] = found.get(one.step, Usage()) + self.answered[one.number].usage
+        return found
 
     def commands_of(self, step: int) -> tuple[BrowserCommand, ...]:
         """What the agent's process sent to the browser itself as part of a step of this attempt, in order."""

@@ -83,7 +83,7 @@ class Task:
     geolocation: Mapping[str, float] | None = None
     """Where the browser says it is; None = as `browser.geolocation`."""
     intent_template: str = ""
-    """The sentence that the intent was made of; None = unknown."""
+    """The sentence that the intent was made of; "" = unknown."""
     intent_template_id: str = ""
     """Tasks with the same one are made of one template."""
     instantiation_dict: Mapping[str, Any] = field(default_factory=dict)

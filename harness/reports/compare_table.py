@@ -48,7 +48,7 @@ def print_comparison(console: Console, found: Comparison) -> None:
     _changes(console, "site", found.sites, found.baselines)
     _table(
         console,
-        ("per task", "before", "after"),
+        ("per episode", "before", "after"),
         [(one.name, one.shown_before, one.shown_after) for one in found.effort],
     )
     _measures(console, found)
@@ -107,6 +107,8 @@ def _left_out(console: Console, found: Comparison) -> None:
         ("not the same task in both", found.differing),
         ("unscored in the first", found.unscored_before),
         ("unscored in the second", found.unscored_after),
+        ("trials unscored in the first", found.trials_unscored_before),
+        ("trials unscored in the second", found.trials_unscored_after),
     ):
         if tasks:
             more = f" and {len(tasks) - 20} more" if len(tasks) > 20 else ""

@@ -18,7 +18,7 @@ from harness.escape import flat
 from harness.llm.limiter import LimiterStats
 from harness.protocols import Phase, ProgressEvent
 from harness.records import Usage
-from harness.runs.format import duration
+from harness.runs.format import duration, precise_cost
 from harness.runs.trials import amount
 
 
@@ -90,7 +90,8 @@ class LiveStats:
             (event.usage for event in self.lanes.values() if event.phase not in (Phase.ended, Phase.idle)), self.usage
         )
         parts.append(f"{usage.prompt_tokens + usage.completion_tokens:,} tokens")
-        parts.append(f"${usage.cost_usd:.4f}" if usage.priced else f"at least ${usage.cost_usd:.4f}")
+        paid = precise_cost(usage.cost_usd, usage.priced)
+        parts.append("cost unknown" if paid == "unknown" else paid)
         if idle := len(self.waits()):
             parts.append(f"{idle} lane{'s' * (idle > 1)} waiting for sites")
         if (left := self.left_s()) is not None:

@@ -11,7 +11,7 @@ from rich.text import Text
 from harness.errors import ExitCode
 from harness.escape import one_line
 from harness.reports.console import Terminal
-from harness.runs.format import percent
+from harness.runs.format import percent, precise_cost
 from harness.runs.run import Run
 
 _MEANING = {
@@ -53,5 +53,5 @@ def _figures(folder: Path) -> tuple[str, ...]:
     return (
         *map(str, (whole.passed, whole.failed, whole.unscored)),
         *(percent(rate.value), f"{percent(rate.low)} to {percent(rate.high)}"),
-        *(f"{whole.tokens:,}", f"${whole.cost_usd:.4f}" if whole.priced else "unknown"),
+        *(f"{whole.tokens:,}", precise_cost(whole.cost_usd, whole.priced)),
     )

@@ -17,7 +17,7 @@ from harness.reports.basis import sentence as made_with
 from harness.reports.summary import Invocation, Summary
 from harness.runs.baselines import Baseline, agent_of, rate_of, sentence
 from harness.runs.figures import further
-from harness.runs.format import percent
+from harness.runs.format import percent, precise_cost
 from harness.runs.judge_error import judge_sentence, with_errors
 from harness.runs.statistics import Group, Statistics
 from harness.runs.suite_rates import SUITE_HEADS, SuiteRates, suite_table
@@ -158,7 +158,7 @@ def _at_k(trials: Trials) -> str:
     shown = trials.at if len(trials.at) <= 3 else (trials.at[0], last)
     return (
         ", ".join(f"pass@{k} {percent(some)}" for k, some, _ in shown)
-        + f", pass^{last[0]} {percent(last[2])} over {amount(trials.tasks, 'task')} with all trials scored"
+        + f", pass^{last[0]} {percent(last[2])} over {amount(trials.tasks, 'task')} with {last[0]} scored trials"
     )
 
 
@@ -169,7 +169,9 @@ def _say(console: Console, text: str) -> None:
 def exit_code(console: Console, found: Group, fail_under: float | None) -> ExitCode:
     """What the results come to; that they are below `fail_under` is said."""
     # What is unscored may still pass: alone it ends with `UNSCORED`, not with `BELOW`.
-    if fail_under is not None and found.passed + found.unscored < fail_under * found.episodes:
+    at_most = (found.passed + found.unscored) / found.episodes if found.episodes else 1.0
+    # Divided, not multiplied: 0.55 * 100 is a little above 55.
+    if fail_under is not None and at_most < fail_under:
         console.print(f"below fail_under={fail_under:g}: the success rate is {percent(found.rate.value)}")
         return ExitCode.BELOW
     return ExitCode.UNSCORED if found.unscored else ExitCode.DONE
@@ -197,10 +199,16 @@ def _limited(now: Invocation) -> str:
     return f" ({', '.join(said)})" if said else ""
 
 
+def _tasks(group: Group) -> str:
+    if group.tasks == group.episodes:
+        return str(group.tasks)
+    return f"{group.tasks} × {group.episodes // group.tasks}" if group.is_even else f"{group.tasks} ({group.episodes})"
+
+
 def _cells(group: Group, priced: bool, baselines: list[str]) -> tuple[str, ...]:
     scored = group.of_scored
     return (
-        str(group.tasks) if group.tasks == group.episodes else f"{group.tasks} × {group.episodes // group.tasks}",
+        _tasks(group),
         str(group.passed),
         str(group.failed),
         str(group.unscored),
@@ -208,5 +216,5 @@ def _cells(group: Group, priced: bool, baselines: list[str]) -> tuple[str, ...]:
         "-" if scored is None else f"{scored:.1%}",
         *baselines,
         f"{group.tokens:,}",
-        f"${group.cost_usd:.4f}" if priced else f"≥ ${group.cost_usd:.4f}" if group.cost_usd else "unknown",
+        precise_cost(group.cost_usd, priced),
     )

@@ -82,17 +82,17 @@ def episode_profile(episode: Episode) -> EpisodeProfile | None:
     """
     if episode.closed is None or episode.arrival is None or episode.usage.from_cache:
         return None
+    spent = episode.spent()
     steps = [
         StepProfile(
             thinking_s=step.decided.elapsed_ms / 1000,
             acting_s=step.acted.elapsed_ms / 1000,
-            tokens=episode.spent_on(step.decided.step).tokens,
+            tokens=spent[step.decided.step].tokens,
         )
         for step in episode.steps
     ]
     if (last := episode.pending) is not None:
-        tokens = episode.spent_on(last.step).tokens
-        steps.append(StepProfile(thinking_s=last.elapsed_ms / 1000, acting_s=0.0, tokens=tokens))
+        steps.append(StepProfile(thinking_s=last.elapsed_ms / 1000, acting_s=0.0, tokens=spent[last.step].tokens))
     return EpisodeProfile(arriving_s=episode.arrival.elapsed_ms / 1000, steps=tuple(steps))
 
 

@@ -6,6 +6,7 @@ dropped in silence. With several trials a task counts by its mean, so each task 
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import TypedDict
@@ -21,7 +22,7 @@ from harness.runs.outcome import FAILED, PASSED, UNSCORED
 from harness.runs.results import Result
 from harness.runs.run import Run
 from harness.runs.statistics import agreed, doubtful, repeated
-from harness.runs.trials import Trials, counted
+from harness.runs.trials import Trials, amount, counted
 from harness.runs.verified import VerifiedAgreement
 
 
@@ -64,7 +65,7 @@ class SiteChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """What a paired task took on average."""
+    """What a scored trial of the tasks that are compared took on average."""
 
     name: str
     unit: str
@@ -109,6 +110,8 @@ class Comparison:
     episodes_before: int
     """Scored trials of these tasks; so `episodes_after`."""
     episodes_after: int
+    is_even: bool
+    """Whether each task has as many of them, in both runs."""
     rate_before: float
     rate_after: float
     difference: Interval
@@ -126,6 +129,9 @@ class Comparison:
     unscored_before: tuple[str, ...]
     unscored_after: tuple[str, ...]
     """Common tasks without a score; those unscored in both stand in both."""
+    trials_unscored_before: tuple[str, ...]
+    trials_unscored_after: tuple[str, ...]
+    """Trials without a score of tasks that are compared by their others."""
     doubts_before: int
     """Scores of these tasks that carry a doubt; so `doubts_after`."""
     doubts_after: int
@@ -151,10 +157,15 @@ class Comparison:
     @property
     def counted(self) -> str:
         """How many tasks, trials and episodes the pairs are."""
-        before, after = (counted(self.pairs, episodes) for episodes in (self.episodes_before, self.episodes_after))
-        if before == after:
-            return before
-        return f"{counted(self.pairs, self.pairs)}, {self.episodes_before:,} and {self.episodes_after:,} episodes"
+        if self.is_even:
+            return counted(self.pairs, self.episodes_before, is_even=True)
+        return f"{amount(self.pairs, 'task')}, {self.episodes_before:,} and {self.episodes_after:,} episodes"
+
+    @property
+    def newly_unscored(self) -> frozenset[str]:
+        """Tasks, and trials of those that are compared, with a score before and none after."""
+        tasks = set(self.unscored_after) - set(self.unscored_before)
+        return frozenset(tasks | (set(self.trials_unscored_after) - set(self.trials_unscored_before)))
 
     def regressed(self, level: float) -> bool:
         """Whether the later run is worse, and chance alone would hardly make it so."""
@@ -192,7 +203,8 @@ def compare(before: Side, after: Side) -> Comparison:
     differing = tuple(task for task in common if old[task][0].digest != new[task][0].digest)
     same = [task for task in common if task not in set(differing)]
     paired = [task for task in same if _scored(old[task]) and _scored(new[task])]
-    pairs = [_pair(task, _scored(old[task]), _scored(new[task])) for task in paired]
+    earlier, later = ({task: _scored(rows[task]) for task in paired} for rows in (old, new))
+    pairs = [_pair(task, earlier[task], later[task]) for task in paired]
     gained = tuple(pair for pair in pairs if pair.after > pair.before)
     lost = tuple(pair for pair in pairs if pair.after < pair.before)
     changes: dict[str, list[float]] = {}
@@ -202,8 +214,9 @@ def compare(before: Side, after: Side) -> Comparison:
         before=before.about,
         after=after.about,
         pairs=len(pairs),
-        episodes_before=sum(len(_scored(old[task])) for task in paired),
-        episodes_after=sum(len(_scored(new[task])) for task in paired),
+        episodes_before=sum(map(len, earlier.values())),
+        episodes_after=sum(map(len, later.values())),
+        is_even=len({len(rows) for rows in (*earlier.values(), *later.values())}) <= 1,
         rate_before=_mean(pair.before for pair in pairs),
         rate_after=_mean(pair.after for pair in pairs),
         # Not Wilson's interval, which is one of a rate: a difference of paired rates is none.
@@ -213,12 +226,14 @@ def compare(before: Side, after: Side) -> Comparison:
         gained=gained,
         lost=lost,
         sites=_changes(pairs, lambda pair: pair.site),
-        effort=_effort([row for task in paired for row in old[task]], [row for task in paired for row in new[task]]),
+        effort=_effort([*chain.from_iterable(earlier.values())], [*chain.from_iterable(later.values())]),
         only_before=tuple(task for task in old if task not in new),
         only_after=tuple(task for task in new if task not in old),
         differing=differing,
         unscored_before=tuple(task for task in same if not _scored(old[task])),
         unscored_after=tuple(task for task in same if not _scored(new[task])),
+        trials_unscored_before=_unscored(before, paired, after.about.trials),
+        trials_unscored_after=_unscored(after, paired, before.about.trials),
         doubts_before=doubtful(row for task in paired for row in old[task]),
         doubts_after=doubtful(row for task in paired for row in new[task]),
         corrected_before=sum(row.is_corrected for task in paired for row in old[task]),
@@ -293,6 +308,12 @@ def _by_task(rows: Iterable[Result]) -> Mapping[str, list[Result]]:
 
 def _scored(rows: Iterable[Result]) -> list[Result]:
     return [row for row in rows if row.status != UNSCORED]
+
+
+def _unscored(side: Side, paired: Collection[str], trials: int) -> tuple[str, ...]:
+    """Of the trials that both runs were asked for, those not begun included."""
+    among, rows = set(paired), (row for row in side.rows if row.status == UNSCORED and row.trial < trials)
+    return tuple(f"{row.task_id} · trial {row.trial}" for row in rows if row.task_id in among)
 
 
 def _pair(task_id: str, old: Sequence[Result], new: Sequence[Result]) -> Pair:

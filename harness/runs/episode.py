@@ -1,6 +1,6 @@
 """An episode of a run, step by step: what was seen, asked, decided, done, and what it came to."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -280,8 +280,9 @@ class Episode:
         seen = record.arrival.observation if record.arrival else None
         calls: list[ToolCall] = []
         number = 0
+        spent, by_step = record.spent(), record.asked_by_step()
         for decided, acted in decisions:
-            asked = tuple(one for one in record.asked if one.step == decided.step)
+            asked = by_step.get(decided.step, ())
             requests = list(self._asked(asked, number))
             number += len(asked)
             if decided.prompt:
@@ -296,12 +297,12 @@ class Episode:
                 seen=seen,
                 requests=tuple(requests),
                 call=calls.pop(0) if calls else None,
-                usage=record.spent_on(decided.step),
+                usage=spent[decided.step],
                 artifacts=self.artifacts,
             )
             seen = acted.observation if acted else None
 
-    def _asked(self, asked: tuple[Asked, ...], before: int) -> Iterator[Request]:
+    def _asked(self, asked: Sequence[Asked], before: int) -> Iterator[Request]:
         """Requests of the agent's own process that were answered; each has its number."""
         for number, one in enumerate(asked, start=before + 1):
             if (answered := self.record.answered.get(one.number)) is not None:

@@ -38,6 +38,11 @@ def cost(usd: float, priced: bool) -> str:
     return f"{'' if priced else '≥ '}{measure(usd, 'usd')}"
 
 
+def precise_cost(usd: float, priced: bool) -> str:
+    """The same with four digits, for a column of costs and for a line in which it grows."""
+    return f"{'' if priced else '≥ '}${usd:.4f}" if priced or usd else "unknown"
+
+
 def duration(seconds: float) -> str:
     """`0.4 s`, `2:05 min` or `3:07 h`."""
     # From 59.5 on, "60 s" would be shown.

@@ -8,6 +8,7 @@ Why: docs/decisions/scoring.md#intervals-of-repeated-trials-use-wilsons-formula-
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from math import atan, comb, cos, isclose, pi, sin, sqrt
 from statistics import NormalDist
@@ -179,9 +180,12 @@ def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> Int
     Source: Conover 1999, "Practical nonparametric statistics", section 3.2.
     """
     ordered, count = sorted(values), len(values)
-    rank, chance = 0, 0
-    while (chance := chance + comb(count, rank)) * 2 <= (1 - confidence) * 2**count:
+    rank, ways, chance = 0, 1, 1
+    # Whole numbers: from 1024 values on, 2 ** count is above the largest float.
+    while chance * 2 <= Fraction(1 - confidence) * 2**count:
+        ways = ways * (count - rank) // (rank + 1)
         rank += 1
+        chance += ways
     outer = max(rank - 1, 0)
     return Interval(value=quantile(ordered, 0.5), low=ordered[outer], high=ordered[-1 - outer])
 

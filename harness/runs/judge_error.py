@@ -112,17 +112,22 @@ def with_errors(uses: Sequence[JudgeUse], folder: Path) -> tuple[JudgeUse, ...]:
 def known_errors(folder: Path) -> Mapping[tuple[str, str], JudgeError]:
     """By judge and prompt, the newest of the checks beside a run folder."""
     found: dict[tuple[str, str], JudgeError] = {}
-    try:
-        places = sorted(path for path in (folder.resolve().parent / FOLDER).iterdir() if path.is_dir())
-    except OSError:
-        return found
-    for place in places[:_MOST_CHECKS]:
-        if (error := _RESULT.glimpse(place)) is None:
+    for file in check_files(folder):
+        if (error := _RESULT.glimpse(file.parent)) is None:
             continue
         key = error.judge, error.prompt
         if key not in found or found[key].at <= error.at:
             found[key] = error
     return found
+
+
+def check_files(folder: Path) -> tuple[Path, ...]:
+    """Where the checks beside a run folder have, or will have, their results."""
+    try:
+        places = sorted(path for path in (folder.resolve().parent / FOLDER).iterdir() if path.is_dir())
+    except OSError:
+        return ()
+    return tuple(place / RESULT for place in places[:_MOST_CHECKS])
 
 
 def judge_sentence(use: JudgeUse) -> str:

@@ -35,6 +35,11 @@ def corrected_notes(scores: int) -> tuple[str, ...]:
     return (f"{amount(scores, 'score')} with a corrected reference (eval), not with the one that was played",)
 
 
+def rescored_name(dialect: str) -> str:
+    """Name of the file in which `harness score` leaves the scores of a dialect."""
+    return f"rescored-{dialect}.json"
+
+
 def rescored_notes(folder: Path, results: Iterable[Result]) -> Iterator[str]:
     """A sentence for each file that has scores with a corrected reference which the journals do not have.
 
@@ -44,7 +49,7 @@ def rescored_notes(folder: Path, results: Iterable[Result]) -> Iterator[str]:
     """
     shown = {one.task_id: one.digest for one in results}
     for dialect in sorted(DIALECTS):
-        name = f"rescored-{dialect}.json"
+        name = rescored_name(dialect)
         references = (SideFile[JsonObject](name, dict).find(folder) or {}).get("references")
         if not isinstance(references, dict):
             continue

@@ -72,9 +72,11 @@ def said_instead(why: str, unread: str) -> str:
 def judged_by(result: EpisodeResult, scoring: str) -> tuple[str, str] | None:
     """Judge and prompt that decided a score, "" where an older version did not record them; None = none did."""
     score = result.scores.get(scoring)
-    if score is None or score.status is not Status.OK or not (score.judge or result.judge_usage.requests):
+    if score is None or score.status is not Status.OK:
         return None
-    return score.judge, score.prompt
+    # A version that names judges does so in each scoring: what was asked for the other one did not decide this one.
+    is_old = result.judge_usage.requests and not any(one.judge for one in result.scores.values())
+    return (score.judge, score.prompt) if score.judge or is_old else None
 
 
 def is_judgeable(result: EpisodeResult, scoring: str) -> bool:

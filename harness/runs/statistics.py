@@ -6,17 +6,19 @@ of one task; tasks and episodes are counted separately. How a figure is written,
 `harness.runs.figures`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
+from harness.evaluators.result import DIALECTS
 from harness.records import Usage
 from harness.runs.attribution import Attributed, attributed
 from harness.runs.intervals import Interval, clustered_rate, wilson
 from harness.runs.judge_error import JudgeUse, counted_uses, with_errors
-from harness.runs.notes import attributed_notes, corrected_notes, rescored_notes, unconfined_notes
+from harness.runs.notes import attributed_notes, corrected_notes, rescored_name, rescored_notes, unconfined_notes
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
 from harness.runs.results import Result
 from harness.runs.suite_rates import SuiteEpisode, SuiteRates, suite_rates
@@ -34,7 +36,9 @@ class Group:
     name: str = "all"
     tasks: int = 0
     episodes: int = 0
-    """Tasks × trials; so `passed`, `failed` and `unscored`."""
+    """One for each trial of each task; so `passed`, `failed` and `unscored`."""
+    is_even: bool = True
+    """Whether each task has as many."""
     passed: int = 0
     failed: int = 0
     unscored: int = 0
@@ -63,7 +67,7 @@ class Group:
     @property
     def counted(self) -> str:
         """How many tasks, trials and episodes, in words."""
-        return counted(self.tasks, self.episodes)
+        return counted(self.tasks, self.episodes, is_even=self.is_even)
 
     @property
     def of_scored(self) -> float | None:
@@ -176,6 +180,11 @@ def beside(found: Statistics, folder: Path, results: Iterable[Result]) -> Statis
     )
 
 
+def beside_files(folder: Path) -> tuple[Path, ...]:
+    """The files that `beside` reads, whether they are there or not."""
+    return (*(folder / rescored_name(dialect) for dialect in DIALECTS), *check_files(folder))
+
+
 def doubtful(results: Iterable[Result]) -> int:
     """How many scores carry a doubt."""
     return sum(bool(one.doubts) and one.status != UNSCORED for one in results)
@@ -194,11 +203,13 @@ def repeated(results: Iterable[Result]) -> Trials | None:
 def _group(name: str, results: Sequence[Result], cluster: Callable[[Result], str] = lambda one: one.cluster) -> Group:
     """With repeated trials the interval is made over clusters, as trials of one task are alike."""
     statuses = [one.status for one in results]
-    passed, tasks = statuses.count(PASSED), len({one.task_id for one in results})
+    passed, trials = statuses.count(PASSED), Counter(one.task_id for one in results)
+    tasks = len(trials)
     return Group(
         name=name,
         tasks=tasks,
         episodes=len(results),
+        is_even=len(set(trials.values())) <= 1,
         passed=passed,
         failed=statuses.count(FAILED),
         unscored=statuses.count(UNSCORED),

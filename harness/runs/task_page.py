@@ -224,6 +224,7 @@ class TaskPageBuilder:
             decisions.append((episode.pending, None))
         seen = episode.arrival.observation if episode.arrival else None
         shown: dict[str, int] = {}
+        spent, asked = episode.spent(), episode.asked_by_step()
         for decided, acted in decisions:
             resumed = tuple(record for record in episode.resumed if record.step == decided.step - 1)
             prompt = tuple(self._sent(digest, decided.step, seen, shown) for digest in decided.prompt)
@@ -232,8 +233,8 @@ class TaskPageBuilder:
                 prompt=prompt,
                 is_inherited=decided.step <= episode.inherited,
                 resumed=resumed,
-                usage=episode.spent_on(decided.step),
-                requests=tuple(self._request(one, episode) for one in episode.asked if one.step == decided.step),
+                usage=spent[decided.step],
+                requests=tuple(self._request(one, episode) for one in asked.get(decided.step, ())),
                 commands=_commands(episode, decided.step),
             )
             seen = acted.observation if acted else seen

@@ -14,7 +14,7 @@ class Trials:
     """What repeated trials of the same tasks say, means over tasks."""
 
     tasks: int
-    """Those with as many scored trials as the most; only they count here."""
+    """Those with the most scored trials, which is the last k; only they count here."""
     at: tuple[tuple[int, float, float], ...]
     """k, pass@k, pass^k."""
 
@@ -40,14 +40,19 @@ def trials_of(passes: Mapping[str, Sequence[float]]) -> Trials | None:
     return Trials(tasks=len(counted), at=at)
 
 
-def counted(tasks: int, episodes: int) -> str:
-    """`40 tasks`, or `40 tasks × 3 trials = 120 episodes`, or `50 episodes of 40 tasks` where trials are missing."""
+def counted(tasks: int, episodes: int, *, is_even: bool) -> str:
+    """`40 tasks`, or `40 tasks × 3 trials = 120 episodes`, or `50 episodes of 40 tasks` where trials are missing.
+
+    Args:
+        tasks: Those with an episode.
+        episodes: Of all of them.
+        is_even: Whether each task has as many.
+    """
     if episodes == tasks:
         return amount(tasks, "task")
-    trials, rest = divmod(episodes, tasks)
-    if rest:
+    if not is_even:
         return f"{amount(episodes, 'episode')} of {amount(tasks, 'task')}"
-    return f"{amount(tasks, 'task')} × {trials} trials = {amount(episodes, 'episode')}"
+    return f"{amount(tasks, 'task')} × {episodes // tasks} trials = {amount(episodes, 'episode')}"
 
 
 def amount(count: int, name: str) -> str:

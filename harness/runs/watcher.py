@@ -22,7 +22,7 @@ from harness.runs.about import RunInfo, run_info
 from harness.runs.attribution import ATTRIBUTION_NAME
 from harness.runs.episode import Episode, RunFiles
 from harness.runs.results import Result, results_of
-from harness.runs.statistics import Statistics, beside, statistics_of
+from harness.runs.statistics import Statistics, beside, beside_files, statistics_of
 from harness.runs.verified import VERIFIED_NAME
 
 _ABOUT = ("run.json", "summary.json", VERIFIED_NAME, ATTRIBUTION_NAME)
@@ -56,6 +56,8 @@ class RunWatcher:
         self._work: Iterator[None] | None = None
         self._guard = threading.Lock()
         self._standing: RunStatus | None = None
+        self._notes: tuple[Stamp | None, ...] = ()
+        """Of the files beside the journals that `_standing` was made with."""
         self._beside: dict[str, str] = {}
         """What is wrong with the files beside its journals, by who reads them."""
         self._known: tuple[tuple[Stamp | None, ...], RunInfo] | None = None
@@ -98,8 +100,9 @@ class RunWatcher:
     def standing(self) -> RunStatus:
         """Rows and sums of what has been looked at."""
         known, unread, version = self._about(), self.unread, self.version
-        last = self._standing
-        if last is None or (last.version, last.about, last.unread) != (version, known, unread):
+        last, notes = self._standing, tuple(map(stamp_of, beside_files(self.folder)))
+        if last is None or notes != self._notes or (last.version, last.about, last.unread) != (version, known, unread):
+            self._notes = notes
             entries, damaged = tuple(self._entries.values()), tuple(self._damaged.values())
             # While journals are unread, a task without one is not known to be not begun.
             outcomes = (entry.outcome for entry in entries)

@@ -1,6 +1,6 @@
 """From a raw task to a checked `Task`.
 
-Everything a task says about its pages and itself is checked here; how it is judged, in `judging`.
+Everything a task says about its pages and itself is checked here; how it is judged, in `parse_eval`.
 """
 
 import os.path

@@ -29,6 +29,8 @@ WHOLE = HtmlTarget(url="last", must_include=("mouth guard",))
         (f"{SEARCH}jaw%20mouth%20guard", "<h1>Results for jaw mouth guard</h1>", 0.0),
         ("http://shop.localhost/#mouth%20guard", "<p>mouth guard</p>", 0.0),
         (f"{SEARCH}jaw+mouth+guard", "<h1>Results for jaw mouth guard</h1><a>Soft Mouth Guard</a>", 1.0),
+        (f"{SEARCH}mouth+guard", "a MOUTH\n GUARD, mouth guard and\tmouth\tguards İ Mouth Guard", 0.0),
+        (f"{SEARCH}mouth+guard", "mouth İ guard, mouth guard, outh guard and Mouth-Guard, mouth guar", 0.0),
         (f"{SEARCH}jaw", "<h1>Results for jaw</h1><a>Soft Mouth Guard</a>", 1.0),
         ("http://shop.localhost/mouth-guard.html", "<h1>Mouth Guard</h1>", 1.0),
         ("data:text/html,mouth guard", "<p>mouth guard</p>", 0.0),

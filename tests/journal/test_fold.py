@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness.actions import Stop
 from harness.journal.fold import check, fold
 from harness.journal.index import result_of
-from harness.records import Acted, CloseReason, DoubtResolution, Episode, Record, SideEffect, Status, Step, Usage
+from harness.records import Acted, CloseReason, Diverged, DoubtResolution, Episode, Record, SideEffect, Status, Step, Usage
 from tests.journal.episodes import (
     acted,
     closed,
@@ -234,6 +234,20 @@ def test_only_the_newest_failure_of_this_attempt_says_that_it_has_diverged() -> 
     assert folded((*STEPPED, diverged)).has_diverged
     assert not folded((*STEPPED, diverged, failed())).has_diverged
     assert not folded((*STEPPED, diverged, opened(2, why="diverged"))).has_diverged
+
+
+def test_divergences_are_those_of_all_attempts() -> None:
+    """A figure of the run: neither a new attempt nor a retry makes one undone."""
+    lost = replace(failed(), type="EnvironmentDiverged")
+    went_on = Diverged(boundary="decide", step=2, why="it asked something else", policy="continue", at=5.0)
+    first = (*STEPPED, went_on, lost, opened(2, why="diverged"), acted(0), failed(2))
+    assert folded(first).total_divergences == 2
+    episode = folded((*first, opened(3, why="retry"), acted(0)))
+    assert (episode.total_divergences, episode.failures) == (2, ())
+    outcome = result_of(episode)
+    assert outcome is not None and outcome.divergences == 2
+    restarted = (*STEPPED, replace(went_on, policy="restart"), lost)
+    assert folded(restarted).total_divergences == 1, "the failure says it again"
 
 
 def test_late_effects_count_and_doubts_are_of_their_attempt() -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
+from harness.choices import Durability
+from harness.journal.store import RunFolder
 from harness.main import main
 from harness.records import CloseReason
 from tests.looking import keep_picture, serious_violations
-from tests.reports.runs import Shape, assorted, fill
+from tests.reports.runs import Shape, assorted, episode, fill, task, write
 
 Output = pytest.CaptureFixture[str]
 
@@ -82,6 +84,32 @@ def test_unscored_tasks_are_never_a_success(tmp_path: Path, capsys: Output) -> N
     assert main(["compare", before, after, "--fail-if-regressed", "0.05"]) == 3
     _, found = compared(capsys, before, after)
     assert (found["pairs"], found["unscored_after"]) == (1, ["1", "2", "3", "4", "5"])
+
+
+def test_trials_without_a_score_are_named_and_never_a_success(tmp_path: Path, capsys: Output) -> None:
+    """Their tasks are compared by their other trials, so nothing else tells that they are missing."""
+    before, after = pair(tmp_path, [Shape(steps=1)] * 3, [Shape(steps=1)] * 3, trials=3)
+    for trial in (1, 2):
+        (Path(after) / f"1.trial-{trial}.traj.jsonl").unlink()
+    assert main(["compare", before, after, "--fail-if-regressed", "0.05"]) == 3
+    assert "left out, trials unscored in the second: 1 · trial 1, 1 · trial 2" in capsys.readouterr().out
+    assert main(["compare", after, before, "--fail-if-regressed", "0.05"]) == 0
+    _, found = compared(capsys, before, after)
+    assert (found["pairs"], found["episodes_before"], found["episodes_after"]) == (3, 9, 7)
+    once = str(fill(tmp_path / "once", [Shape(steps=1)] * 3, screenshots=False))
+    assert main(["compare", once, after, "--fail-if-regressed", "0.05"]) == 0, "the first was not asked for more trials"
+
+
+def test_effort_is_that_of_scored_trials(tmp_path: Path, capsys: Output) -> None:
+    long = Shape(steps=9, failure="BrowserCrashed")
+    before, after = pair(tmp_path, [Shape(steps=2)] * 2, [Shape(steps=2)] * 2, trials=2)
+    with RunFolder.open(Path(after), durability=Durability.none) as run:
+        of = task(1, template=0)
+        (Path(after) / "1.trial-1.traj.jsonl").unlink()
+        write(run, of, episode(run, of, long, trial=1, screenshots=False), 1)
+    _, found = compared(capsys, before, after)
+    steps = next(one for one in found["effort"] if one["name"] == "Steps")  # type: ignore[attr-defined]
+    assert steps["before"] == steps["after"]
 
 
 def test_what_is_not_common_is_named(tmp_path: Path, capsys: Output) -> None:

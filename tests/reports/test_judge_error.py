@@ -1,11 +1,13 @@
 """The measured error of a judge stands beside every rate it decided, and is said to be unknown where it is."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.codec import dumps
+from harness.journal.index import scan
 from harness.main import main
 from harness.plugins.html_report.report import write_report
 from harness.reports.ci import markdown
@@ -20,6 +22,7 @@ from harness.runs.judge_error import (
     known_errors,
     with_errors,
 )
+from harness.runs.outcome import judged_by
 from harness.runs.run import Run
 from tests.reports.runs import Shape, fill
 
@@ -55,6 +58,16 @@ def test_kappa_has_a_width_where_all_agree_and_is_not_defined_where_one_always_s
     assert cohens_kappa(0, 0, 0, 0) is None
     always = cohens_kappa(10, 5, 0, 0)
     assert always is not None and always.value == pytest.approx(0.0)
+
+
+def test_a_score_that_no_judge_decided_is_none_of_the_judges(tmp_path: Path) -> None:
+    """WebArena's rules ask about an episode that a limit ended, the corrected ones give it 0."""
+    fill(tmp_path / "run", [Shape(steps=1, score=0.0, judge_tokens=9)], screenshots=False)
+    (result,) = scan(tmp_path / "run").outcomes.values()
+    score = result.scores["corrected"]
+    both = replace(result, scores={"corrected": score, "webarena": replace(score, judge="m", prompt="p")})
+    assert (judged_by(both, "webarena"), judged_by(both, "corrected")) == (("m", "p"), None)
+    assert judged_by(replace(result, scores={"corrected": score}), "corrected") == ("", ""), "an older version's"
 
 
 def an_error(at: float = 1.0, *, judge: str = "m", prompt: str = "p" * 64, both: int = 30) -> JudgeError:

@@ -8,16 +8,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from harness.errors import ExitCode
 from harness.journal.index import scan
 from harness.main import main
 from harness.plugins.html_report.report import write_report
 from harness.records import Task
 from harness.reports.ci import markdown
 from harness.reports.summary import Invocation, Summary, as_json, summarize
-from harness.reports.table import NOTHING_LEFT, StillPending, print_summary
+from harness.reports.table import NOTHING_LEFT, StillPending, exit_code, print_summary
+from harness.runs.outcome import UNSCORED
 from harness.runs.results import result_of
 from harness.runs.run import Run
-from harness.runs.statistics import statistics_of
+from harness.runs.statistics import Group, statistics_of
 from harness.runs.trials import counted, trials_of
 from tests.reports.runs import Shape, fill, task
 
@@ -25,17 +27,41 @@ BROKEN = Shape(steps=1, failure="BrowserCrashed")
 
 
 @pytest.mark.parametrize(
-    ("tasks", "episodes", "said"),
+    ("tasks", "episodes", "is_even", "said"),
     [
-        (40, 40, "40 tasks"),
-        (1, 1, "1 task"),
-        (40, 120, "40 tasks × 3 trials = 120 episodes"),
-        (40, 119, "119 episodes of 40 tasks"),
-        (0, 0, "0 tasks"),
+        (40, 40, True, "40 tasks"),
+        (1, 1, True, "1 task"),
+        (40, 120, True, "40 tasks × 3 trials = 120 episodes"),
+        (40, 119, False, "119 episodes of 40 tasks"),
+        (2, 4, False, "4 episodes of 2 tasks"),
+        (0, 0, True, "0 tasks"),
     ],
 )
-def test_tasks_and_episodes_are_counted_apart(tasks: int, episodes: int, said: str) -> None:
-    assert counted(tasks, episodes) == said
+def test_tasks_and_episodes_are_counted_apart(tasks: int, episodes: int, is_even: bool, said: str) -> None:
+    assert counted(tasks, episodes, is_even=is_even) == said
+
+
+def test_tasks_with_different_numbers_of_trials_are_never_called_a_product(tmp_path: Path) -> None:
+    folder, _ = run(tmp_path / "run", Shape(steps=1), Shape(steps=1), trials=3)
+    rows = [row for row in Run(folder).results if (row.task_id, row.trial) not in (("1", 1), ("1", 2))]
+    whole = statistics_of(rows).all
+    assert (whole.tasks, whole.episodes, whole.counted) == (2, 4, "4 episodes of 2 tasks")
+
+
+def test_the_tasks_behind_pass_at_k_are_told_by_their_scored_trials(tmp_path: Path) -> None:
+    """Of three trials each lost one, so none has all of them scored."""
+    folder, _ = run(tmp_path / "run", *[Shape(steps=1)] * 2, trials=3)
+    rows = [replace(row, status=UNSCORED) if row.trial == 2 else row for row in Run(folder).results]
+    summary = summarize("run", rows, "corrected", Invocation(episodes_run=6))
+    assert "over 2 tasks with 2 scored trials" in printed(summary)
+    assert "means over 2 tasks with 2 scored trials" in markdown(Run(folder).about, rows, statistics_of(rows))
+
+
+@pytest.mark.parametrize("passed", range(1, 100))
+def test_a_rate_that_is_exactly_what_was_asked_for_is_not_below_it(passed: int) -> None:
+    found = Group(tasks=100, episodes=100, passed=passed, failed=100 - passed)
+    assert exit_code(Console(), found, float(f"0.{passed:02}")) is ExitCode.DONE
+    assert exit_code(Console(quiet=True), found, float(f"0.{passed:02}1")) is ExitCode.BELOW
 
 
 def test_pass_at_k_is_a_mean_over_the_tasks_with_all_trials() -> None:

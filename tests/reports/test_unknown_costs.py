@@ -9,7 +9,9 @@ from rich.console import Console
 from harness.plugins.html_report.pages import Pages, RunView
 from harness.plugins.html_report.single_file import InlineUrls
 from harness.reports.ci import markdown
+from harness.records import Usage
 from harness.reports.compare_table import print_comparison
+from harness.reports.display import LiveStats
 from harness.reports.show_text import show_run
 from harness.runs.comparison import Side, compare
 from harness.runs.results import Result
@@ -33,6 +35,17 @@ def test_it_is_said_in_every_output(tmp_path: Path) -> None:
     page = Pages().run(RunView(run=known, view=statistics_of(rows), rows=rows, count=2), InlineUrls(None))  # type: ignore[arg-type]
     for text in (said.getvalue(), markdown(known, rows, statistics_of(rows)), page):
         assert "unknown" in text and "$0" not in text
+
+
+def test_the_line_of_a_run_that_goes_on_says_it_like_its_table() -> None:
+    stats = LiveStats(jobs=1)
+    for usage, said in (
+        (Usage(priced=False), "cost unknown"),
+        (Usage(priced=False, cost_usd=1.2), "≥ $1.2000"),
+        (Usage(cost_usd=0.5), "$0.5000"),
+    ):
+        stats.usage = usage
+        assert said in stats.headline() and "at least" not in stats.headline()
 
 
 def test_where_a_part_has_a_price_it_is_a_lower_bound(tmp_path: Path) -> None:

@@ -91,11 +91,11 @@ def test_sites_and_templates_are_those_of_the_report(runs: list[Path]) -> None:
             assert found == {group.name: group.rate for group in getattr(Run(path).statistics(), groups)}
 
 
-@pytest.mark.parametrize("count", [6, 7, 10, 25, 60, 101])
+@pytest.mark.parametrize("count", [6, 7, 10, 25, 60, 101, 1024, 5000])
 def test_the_interval_of_a_median_is_that_of_scipy(count: int) -> None:
     from scipy.stats import quantile_test  # type: ignore[import-untyped]
 
-    values = [(number * 37) % 101 + number / 1000 for number in range(count)]
+    values = [(number * 37) % 101 + number / 10_000 for number in range(count)]
     ours, theirs = median_interval(values), quantile_test(values, p=0.5).confidence_interval(0.95)
     assert (ours.low, ours.high) == (theirs.low, theirs.high)
 

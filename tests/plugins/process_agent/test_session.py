@@ -43,7 +43,7 @@ async def test_it_plays_to_its_answer_and_everything_is_recorded(tmp_path: Path)
     assert [type(one.decided.action) for one in episode.steps] == [Goto] * 3
     assert [one.step for one in episode.asked] == [1, 2, 3, 4]
     assert [journal.artifacts.read(one.request) for one in episode.asked] == model.seen
-    assert episode.usage.tokens == 44 and episode.usage.requests == 4 and episode.spent_on(2).tokens == 11
+    assert episode.usage.tokens == 44 and episode.usage.requests == 4 and episode.spent()[2].tokens == 11
     assert episode.steps[0].decided.model == "m" and episode.steps[0].decided.usage.tokens == 0
     assert episode.exited[0].code == 0 and episode.exited[0].why == "it ended by itself"
 

@@ -180,6 +180,25 @@ async def test_an_empty_results_folder_says_what_to_do(tmp_path: Path) -> None:
             assert "python run.py" in (await client.get("/")).text
 
 
+def test_what_is_said_beside_a_finished_run_is_shown_without_a_restart(results: Path) -> None:
+    """`harness score` with a corrected reference, and `harness judge-check`, change no journal."""
+    watcher = RunWatcher(results / "demo")
+    watcher.refresh(60)
+    before = watcher.standing()
+    assert watcher.standing() is before
+    references = {"0": "another digest"}
+    (results / "demo" / "rescored-corrected.json").write_bytes(dumps({"references": references}))
+    notes = set(watcher.standing().view.notes) - set(before.view.notes)
+    assert ["rescored-corrected.json" in note for note in notes] == [True]
+    last = watcher.standing()
+    check = results / "judge-check" / "one" / "judge-check.json"
+    check.parent.mkdir(parents=True)
+    assert watcher.standing() is not last, "a check has begun"
+    last = watcher.standing()
+    check.write_bytes(b"{}")
+    assert watcher.standing() is not last
+
+
 def test_a_catalogue_comes_to_the_same_whatever_its_budget(results: Path) -> None:
     """Cut off after every journal, it still ends where one long look does, and notices what changes later."""
     whole, slow = RunWatcher(results / "demo"), RunWatcher(results / "demo")
