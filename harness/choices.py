@@ -43,6 +43,7 @@ class Dialect(Enum):
     """As the benchmark's own code scores."""
     corrected = "corrected"
     """Without its known errors."""
+    # An alias and not a third dialect: no task has both, and journals and older readers know two.
     published = "webarena"
     """Another name of `webarena`, for benchmarks that are not WebArena."""
 

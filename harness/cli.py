@@ -66,6 +66,7 @@ def _run(arguments: Sequence[str], begun: float) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # otherwise hydra prints a traceback and chooses the exit code itself
     try:
         arguments = options_first(arguments)
+        # For what it refuses: raised within hydra, the same ConfigError would count as an internal error.
         plugin_folders()
         search_plugins(_config_dir(arguments))
         hidden = redact_arguments(choose_plainly(arguments))
@@ -99,6 +100,7 @@ def _compose(hidden: RedactedArguments, begun: float) -> int:
 
     @hydra.main(version_base="1.3", config_path=str(PROJECT / "configs"), config_name="config")
     def job(tree: DictConfig) -> None:
+        # Hydra goes on with the next run of a sweep, whatever the one before came to.
         if ExitCode.INTERRUPTED not in (code for _, code in runs):
             since = time.monotonic() if runs else begun  # the first run of a sweep is the one that waited for imports
             runs.append((Path(HydraConfig.get().runtime.output_dir), _run_one(tree, hidden, since)))
@@ -262,6 +264,7 @@ def _evaluate(config: Config, folder: Path, begun: float) -> int:
 
     check_shape(folder)
     console = Terminal()
+    # Without it, a start took 3.5 s to find out that none of 10,000 tasks is pending.
     if (summary := load_summary(folder, settings=config.tree() | config.measured(), begun=begun)) is not None:
         print_summary(console, summary, str(folder), baselines=baselines_of_run(folder, summary.dialect))
         low = below_least(Run(folder, scoring=config.scoring.value), config.fail_under_of)

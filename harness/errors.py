@@ -49,6 +49,7 @@ class ExitCode(IntEnum):
     """The person must act (`UsageError`); argparse ends with it too."""
     UNSCORED = 3
     """Some tasks have no score, or a journal is damaged (`JournalError`): what there is says less than was asked."""
+    # With 1, as Python would end, it would look like a missed `fail_under`; 70 leaves room for further codes.
     UNFORESEEN = 70
     """A fault of this program's own (EX_SOFTWARE of sysexits): a file it names holds the traceback."""
     INTERRUPTED = 130

@@ -45,6 +45,7 @@ COMMANDS = Registry(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the first argument names; returns the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    # Before argparse, because hydra reads all that follows.
     if given[:1] == ["run"]:
         begun = time.monotonic()
         from harness.cli import run  # and hydra, which readers of runs do without
@@ -80,6 +81,7 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Settings (`task=demo`) may stand before, between and behind the options of a command."""
+        # `parse_known_intermixed_args` calls this method itself, and does not work with sub-commands.
         if self._is_mixing or self._subparsers is not None:
             return super().parse_known_args(args, namespace)
         self._is_mixing = True
@@ -147,7 +149,7 @@ def _command(name: str) -> "Command":
 def _add(commands: "argparse._SubParsersAction[Any]", name: str, module: "Command") -> None:
     one = commands.add_parser(
         name,
-        help=module.HELP.replace("%", "%%"),
+        help=module.HELP.replace("%", "%%"),  # argparse formats it with %
         description=module.HELP,
         epilog=f"example: {module.EXAMPLE}",
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -83,6 +83,7 @@ def installed(group: str) -> Mapping[str, tuple["EntryPoint", ...]]:
 def _installed_on(path: tuple[str, ...], group: str) -> Mapping[str, tuple["EntryPoint", ...]]:
     found: dict[str, tuple[EntryPoint, ...]] = {}
     for point in () if (points := _all_on(path)) is None else points.select(group=group):
+        # One that is found twice on the path is not in conflict with itself.
         others = (one for one in found.get(point.name, ()) if one.value != point.value)
         found[point.name] = (*others, point)
     return found

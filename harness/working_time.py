@@ -39,6 +39,7 @@ class WorkingTime:
                 return now - self._stood_still_s
             used = self._processor()
             if gap_s > GAP_S:
+                # Several threads may have used more than the gap was long.
                 self._stood_still_s += max(0.0, gap_s - LOOKS_EVERY_S - (used - self._used))
             self._looked, self._used = now, used
             return now - self._stood_still_s
@@ -53,6 +54,7 @@ class _Process:
     def __call__(self) -> float:
         if self._clock is None:
             clock = self._clock = WorkingTime()
+            # SIGCONT would not do: it does not say how long the process was stopped, and a frozen container gets none.
             threading.Thread(target=_look, args=(clock,), name="working time", daemon=True).start()
         return self._clock()
 

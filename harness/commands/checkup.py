@@ -66,6 +66,7 @@ async def _around(context: RunContext) -> AsyncIterator[DoctorCheck]:
             yield DoctorCheck(about="sites", says=_with_log(error, context), fix="see the reason", fine=False)
             return
         deployment = Deployment(context.config.sites, port)
+        # As a run makes it: an imitation may pass where a run fails.
         browser = await closing.enter_async_context(chromium(context, deployment))
         finding = await _browser(browser, context.config.browser)
         yield finding

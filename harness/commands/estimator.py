@@ -82,6 +82,7 @@ class Estimator:
         self._reset_s = {
             site: recorded.get(site) if what_if.reset_s is None else what_if.reset_s for site in self._able
         }
+        # Opened again: a recorded episode would otherwise lack at most its score, and need no site.
         self._jobs = [Job(task=task, trial=trial, reopen=True) for trial in range(trials) for task in self.tasks]
 
     @property

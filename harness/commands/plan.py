@@ -42,6 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--step-cpu-ms",
         type=float,
+        # `STEP_CPU_S` of the forecast, which is imported only when the command runs.
         default=130.0,
         metavar="MS",
         help="processor time of one step on your pages (default: 130)",

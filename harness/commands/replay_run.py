@@ -80,6 +80,7 @@ async def replay_episode(config: Config, episode: Episode, recorded: Path) -> As
             action = aim(step.decided.action, view, before.observation)
             before = step.acted
             if action is None:
+                # A refused action may have named an element that the recorded page did not have, either.
                 if not isinstance(step.acted.outcome, Refused):
                     yield StepFidelity(
                         step=number, action=words, similarity=None, note="its element is missing this time"

@@ -80,6 +80,7 @@ def run(options: argparse.Namespace) -> int:
             "results": results,
         }
         path = folder / rescored_name(dialect)
+        # Beside the journals: with further lines in them, a reader would see a run that never happened.
         write_atomic(path, redactor.data(dumps(content, pretty=True), for_good=True), within=Within(folder))
         console.print(str(path), markup=False, soft_wrap=True)
     code = _tell(console, found, shown)

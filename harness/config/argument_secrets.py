@@ -128,6 +128,7 @@ def _concealed(value: Any, place: tuple[str, ...], hidden: Callable[[str], str])
     text = _plain(value)
     if value is None or "${" in text:  # the reference is shown, not its value
         return value
+    # The longest first, as a shorter one may be a part of it.
     parts = [text] if is_login_field(place) else sorted({*secret_parts(place, text)}, key=len, reverse=True)
     kept = text
     for part in filter(None, parts):

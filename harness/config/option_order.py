@@ -24,6 +24,7 @@ def options_first(arguments: Sequence[str]) -> tuple[str, ...]:
         ConfigError: An option does not exist, or lacks its value.
     """
     parser = get_args_parser()
+    # Otherwise argparse prints hydra's usage and ends the process.
     parser.exit_on_error = False
     try:
         found, unknown = parser.parse_known_intermixed_args(list(arguments))

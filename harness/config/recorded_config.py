@@ -32,6 +32,7 @@ def read_recorded(folder: Path) -> Tree:
     """
     path = folder / NAME
     try:
+        # The artifact of the measured settings needs no YAML, but lacks the addresses of the sites.
         text = safe_files.read(path, most=_MOST).decode()
         _check_plain(text, path)
         tree = yaml.load(text, Loader=_LOADER)  # texts only: it knows neither tags nor types

@@ -43,9 +43,11 @@ class SitesSettings:
     """Of embedded sites: the module that serves them, `python -m MODULE --port N --state DIR`."""
     port: int | None = setting(None, bounds=ValueRange(1, 65_535))
     """Of embedded sites that are already served; null = start them."""
+    # The other default would let tasks see each other's changes without notice.
     locks: SiteLocking = SiteLocking.auto
     """Whether tasks lock the sites that they may change."""
     reset: ResetSettings = field(default_factory=ResetSettings)
+    # A longer `browser.site_wait_s` would save the attempts, too, but would block the lanes.
     max_outage_s: float = setting(900.0, measured=False, bounds=ValueRange(0, LONGEST_S))
     """The tasks of a site that is down for all lanes are paused this long at most; 0 = they are not."""
     version: str | None = None
@@ -122,7 +124,7 @@ def read_sites(tree: Tree) -> SitesSettings:
         tree = {"locks": tree[_OLD_NAME_OF_LOCKS], **tree}
         del tree[_OLD_NAME_OF_LOCKS]
     embedded, port = _flag(tree, "sites", "embedded"), tree.get("port")
-    if port is not None and type(port) is not int:
+    if port is not None and type(port) is not int:  # `isinstance` takes true for an int
         raise ConfigError(
             f"sites.port={cut(str(port), 80)} is not a port; give the port that serves the sites, or null"
         )
@@ -144,6 +146,7 @@ def read_sites(tree: Tree) -> SitesSettings:
         visits=visit_policy.chosen(tree),
         version=_optional(tree, "sites", "version"),
         by_name=by_name,
+        # As it was given: `config.yaml` would differ from it if it were written back from typed values.
         given=tree,
     )
 

@@ -42,6 +42,7 @@ def _chosen(file: str) -> str:
         raise ConfigError(f"{place}: it is not valid JSON or YAML: {' '.join(str(error).split())[:300]}") from error
     if not isinstance(tree, dict) or not any(isinstance(one, dict) and one.get("url") for one in tree.values()):
         raise ConfigError(f"{place}: no site in it has an address; bring the sites up with `harness sites up`")
+    # By its content: hydra has one store for the process, in which two files of one name would be one.
     name = f"from_{sha256(text.encode()).hexdigest()[:12]}"
     ConfigStore.instance().store(group="sites", name=name, node=tree, provider=place)
     return f"sites={name}"

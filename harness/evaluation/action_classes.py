@@ -53,6 +53,7 @@ def _action(path: str) -> type[Action]:
         raise ConfigError(f"actions: {path} cannot be imported: {exc}") from exc
     if not (isinstance(found, type) and issubclass(found, Action) and found is not Action):
         raise ConfigError(f"actions: {path} is not an action; derive the class from harness.api.Action")
+    # In its own namespace, because a dataclass that it derives from would answer for it.
     if "__dataclass_params__" not in vars(found):
         raise ConfigError(
             f"actions: {path} is not a dataclass; put @dataclass(frozen=True, slots=True, kw_only=True) on it"

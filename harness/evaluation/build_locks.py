@@ -78,6 +78,7 @@ def build_scheduler(  # noqa: PLR0913 (what the order of jobs follows from)
     outages = None
     if shared.of_lane is None and config.sites.max_outage_s and is_seen_from_here(config.executor):
         outages = SiteOutages(
+            # A run that is stopping does not wait for the answer.
             lambda url: stopping.wait_for(is_up(url, timeout_s=_ANSWERS_S)),
             replace(patience, limit_s=config.sites.max_outage_s),
         )
@@ -101,6 +102,7 @@ def _upkeep(
         raise ConfigError(sentence)
 
     async def reset(wanted: tuple[SiteInstance, ...], task: Task) -> None:
+        # A reset may take a quarter of an hour, so a run that is stopping ends it.
         await stopping.wait_for(configured.reset(wanted, task))
 
     return dirty_sites(reset, configured, shared, log=log)
@@ -111,6 +113,7 @@ def dirty_sites(
 ) -> DirtySites | None:
     """Which sites are reset by `reset`, and when, as configured; None = none is."""
     able = {site for site in shared.instances if configured.covers(site)} - set(shared.read_only)
+    # Without locks, other tasks are on the site: only one that asks for a reset has it alone.
     when = ResetWhen.ASKED if shared.lenient else configured.settings.when
     return DirtySites(reset, able, when=when, together=shared.together, log=log) if able else None
 
@@ -131,6 +134,7 @@ def shared_sites(sites: SitesSettings, tasks: Sequence[Task]) -> LockableSites:
             of_lane=lane_base,
         )
     configured = build_reset_hooks(sites)
+    # A hook for all sites resets these, too; it is given their name in the place of an address.
     unnamed = {site for task in tasks for site in task.sites or ("",)} - there.keys()
     there |= {site: (site,) for site in sorted(unnamed) if configured.covers(site)}
     return LockableSites(

@@ -38,6 +38,7 @@ async def embedded_servers(context: RunContext) -> AsyncIterator[EmbeddedServers
     """Start them; leaving the context ends them."""
     config = context.config
     async with AsyncExitStack() as closing:
+        # Both are launched before either is waited for, so that they import at the same time.
         sites = await _launch_sites(context, closing) if config.sites.embedded else None
         endpoint = await _launch_endpoint(context, closing) if is_embedded_endpoint(config.llm) else None
         port, base_url = config.sites.port if config.sites.embedded else None, None
@@ -94,7 +95,9 @@ def site_server(sites: SitesSettings, state: Path) -> tuple[str, ...]:
         state: Folder for what the sites remember.
     """
     servers = sites.servers
+    # Workers, locks and resets know one port; the router copies each byte, which a single server is spared.
     given = (sites.server,) if len(servers) < 2 else (_ROUTER, "--servers", dumps(servers).decode())
+    # Without it, a server that is started again would look healthy, and the agent's cart would be empty.
     return (*given, "--state", str(state))
 
 
@@ -138,6 +141,7 @@ async def _launch_endpoint(context: RunContext, closing: AsyncExitStack) -> Embe
         "--latency-ms": str(llm.latency_ms),
     }
     pairs = [part for pair in arguments.items() for part in pair]
+    # In the environment: the files hold marks in their place, and other users can see the arguments of a process.
     secrets = run.redactor.secrets_in(dumps(intents) + told)
     return await closing.enter_async_context(
         launch_server(

@@ -52,6 +52,7 @@ class Workers(NamedTuple):
 
 async def run_with_executor(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
     """Run all pending jobs with the configured executor."""
+    # A class of the person's own only starts workers, which are supervised as those of this machine are.
     kind = context.config.executor.kind if context.config.executor._target_ is None else "processes"
     done: Invocation = await EXECUTORS.find(kind)(context, schedule, progress)
     return done
@@ -92,6 +93,7 @@ async def play_in_processes(context: RunContext, schedule: Scheduler, progress: 
         launch = partial(_start, executor, folder)
     early = number_of_workers(size, schedule) if executor is None else 0  # what another executor starts may be paid for
     async with (
+        # Before the servers, which start meanwhile: a run of one task takes a fifth less time.
         launched_early(launch, early) as begun,
         serving(context, schedule) as where,
         lanes_growing(context, schedule, progress, size) as told,
@@ -163,6 +165,7 @@ async def supervised(
         losses=WorkerLosses(pending_policy(config)),
     )
     context.begun.set()
+    # Once more: a cluster that was joined meanwhile (Ray) has taken over the signals.
     with context.stopping.listening():
         counts = await run_supervised(supervision, number_of_workers(workers.size, schedule))
     return _invocation(context, schedule, requests=counts.model_requests, starts=counts.browser_starts)
@@ -197,6 +200,7 @@ def number_of_workers(size: Parallelism, schedule: Scheduler) -> int:
     """No more than there are jobs for; all of them where jobs are still to come."""
     if schedule.is_open:
         return size.workers
+    # By the lanes at the beginning: by those that may be added later, some cores would have no worker.
     return min(size.workers, -(-len(schedule) // size.begin))
 
 
@@ -212,6 +216,7 @@ def worker_setup(context: RunContext, where: EmbeddedServers, *, number: int, la
         config=context.config.tree(),
         config_digest=context.config_digest,
         prices=context.prices,
+        # Each worker finds those of settings and environment by itself.
         secrets=context.secrets.of_tasks,
         readable=tuple(context.secrets.readable),
         folder=str(context.run.path.absolute()),

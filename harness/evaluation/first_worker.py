@@ -27,6 +27,7 @@ PLAYER = ("-m", "harness.evaluation.worker_main")
 @asynccontextmanager
 async def first_worker(config: Config, folder: Path) -> AsyncIterator["Launch | None"]:
     """Start it; yields a launch that hands it out first. None = the run has no worker processes of its own here."""
+    # What another executor starts may be paid for, so it begins when the servers are ready.
     if config.run.dry or config.executor.kind != "processes" or config.executor._target_ is not None:
         yield None
         return

@@ -129,6 +129,7 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
     if known is not None and known == point.described(known.get("tasks", ())):
         chosen = tuple(task for task in tasks if task.task_id in known["tasks"])
         missing = [one for one in _places(chosen, trials) if not run.journal_path(*one).exists()]
+        # The parent is not needed any more, and may have been deleted.
         if chosen and not missing:
             return chosen
     try:

@@ -65,6 +65,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
         check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
         jobs, embedded = build_scheduler(config, run, tasks, outcomes=outcomes, stopping=stopping, is_open=True)
         check_keys(config.llm, config.judge)
+        # For all tasks, as any of them may be asked for.
         await check_before(config, [Job(task=task) for task in tasks], outcomes, console.say)
         describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
         secrets.announce(console.say)
@@ -92,12 +93,14 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
             yield hosted
         finally:
             stopping.ask()
+            # `wait` raises nothing, so an error of the body is not hidden; `check` raises that of the run.
             await asyncio.wait((playing, releasing))
         hosted.check()
 
 
 def _log_into(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    # Only `hydra.main` configures logging, and a hosting command does not start by it.
     logging.basicConfig(filename=folder / "run.log", level=logging.INFO, format=_FORMAT)
 
 

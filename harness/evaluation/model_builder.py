@@ -156,6 +156,7 @@ class Models:
         prices = self.prices if judge.prices is None else load_prices(judge, "judge")
         retrier = self._retrier(judge, None)
         model = await self._open(EndpointModel(endpoint, judge, retrier=retrier, prices=prices, rate_limiter=permits))
+        # It fails at once while the judge is down: a pause would hold browsers and locks of sites for up to an hour.
         return self._cached(JudgeBreaker(model, monotonic=working_s), model, judge)
 
     def _cached(self, model: ChatModel, endpoint: EndpointModel, settings: ModelSettings) -> ChatModel:
@@ -178,6 +179,7 @@ class Models:
         return await self.closing.enter_async_context(model)
 
     def _retrier(self, settings: ModelSettings, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
+        # With the run's own sleep: a pause before a retry ends when the run is stopping.
         return Retrier(settings, on_retry=on_retry, timing=Timing(monotonic=working_s, sleep=self.stopping.sleep))
 
     def _lane_limiter(self, rate_limiter: RateLimiter, lane: int) -> LaneLimiter:

@@ -118,6 +118,7 @@ async def _tried_dry(config: Config, folder: Path, console: Terminal) -> int:
     pending = tasks_on_sites(pending_jobs(tasks, config.trials, outcomes, policy), outcomes)
     missing = await what_is_missing(config, pending)
     console.out(describe_dry_run(config, tasks, folder, missing=missing), highlight=False)
+    # Last, as it may raise: the list is printed all the same.
     check_keys(config.llm, config.judge)
     return ExitCode.DONE
 
@@ -137,7 +138,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         RunFolder.open(folder, durability=config.journal.durability, redactor=keep_quiet(secrets, folder)) as run,
         ExitStack() as closing,
     ):
-        take_over(folder)
+        take_over(folder)  # under the lock: no other start of this run is active
         tasks = begin_fork(config.run.fork, run, tasks, trials=config.trials, measured=measured, say=console.say)
         outcomes = (scanned := _scan(run)).outcomes
         stopping, accepted = ShutdownSignal(console.say), console.say if config.resume.accept_drift else None
@@ -213,6 +214,7 @@ def keep_quiet(secrets: RunSecrets, folder: Path) -> Redactor:
     redactor = secrets.redactor()
     redact_logs(redactor)
     show_logs()
+    # The streams themselves are wrapped: a traceback has no other place where it could be redacted.
     redact_output(redactor.showing(str(folder)))
     return redactor
 
@@ -230,6 +232,7 @@ def _say_what_confines(config: Config, console: Terminal) -> None:
 @contextmanager
 def _heeding(stopping: ShutdownSignal, console: Terminal) -> Iterator[None]:
     """Stop on a signal, and when standard output is closed."""
+    # `Terminal.lost` may be called in another thread.
     console.lost = partial(asyncio.get_running_loop().call_soon_threadsafe, stopping.ask)
     with stopping.listening():
         yield
@@ -265,6 +268,7 @@ def describe_run(  # noqa: PLR0913 (what a run is)
     now, measured = environment(config.browser), config.measured()
     found = versions(now, config.sites, tasks)
     check_version_drift(found, run, is_begun=is_begun, accepted=accepted)
+    # `check_plans` has compared it, also where no job is pending.
     found |= _plans_version(config)
     names = sorted({name for task in tasks for name in task.sites})
     known = {

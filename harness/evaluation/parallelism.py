@@ -14,6 +14,7 @@ def resolve_parallelism(
     Who says one of them means it: lanes are then one to a worker, and workers one to a core.
     """
     if workers is not None:
+        # `workers` has always meant episodes at once, so each worker has one lane where lanes are not given.
         return Parallelism(workers, lanes or 1, "")
     if lanes is not None:
         workers, cores = max(1, cores_of(there)), cores_of(there)
@@ -28,6 +29,7 @@ def parallelism_for(
 ) -> Parallelism:
     """Lanes for so many episodes at the same time: on one worker for each core, unless the settings say otherwise."""
     if workers is None:
+        # One at least: a cluster may be without nodes when the run begins, and others may still join.
         workers = max(1, min(episodes, cores_of(there)) if lanes is None else -(-episodes // lanes))
     return Parallelism(workers, -(-episodes // workers) if lanes is None else lanes, "")
 

@@ -13,6 +13,7 @@ from harness.errors import ConfigError
 from harness.settings.plugin import PluginSettings
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+# One by one: only `plugin_boundary` and the episode may catch everything.
 PLUGIN_ERRORS = (
     *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError),
     *(OSError, RuntimeError, TypeError, ValueError),

@@ -86,6 +86,7 @@ def revision(package: Path) -> Tree | None:
     # Else git would speak of any checkout that holds the environment which this is installed in.
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
         return _installed_from(package)
+    # Dirty by the package alone: a task file beside it in the checkout does not change the program.
     commit, changes = _git(package, "rev-parse", "HEAD"), _git(package, "status", "--porcelain", "--", ".")
     return None if commit is None or changes is None else {"commit": commit.strip(), "dirty": bool(changes.strip())}
 
@@ -127,6 +128,7 @@ def _earlier(path: Path, now: Tree) -> list[Tree]:
     before = SideFile[Tree](path.name, dict).find(path.parent) or {}
     kept = before.get("earlier")
     last = {name: before[name] for name in ENVIRONMENT if name in before}
+    # They are kept because a run is the result of all its starts.
     found = [*(kept if isinstance(kept, list) else ()), last]
     return [one for one in found if one and one != now][-_EARLIER:]
 

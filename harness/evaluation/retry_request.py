@@ -69,6 +69,7 @@ def settle(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outcome
         return
     if pending_jobs(tasks, trials, outcomes, standing(policy, run.path, tasks, outcomes, trials=trials)):
         return
+    # What was asked for tasks that this command leaves out is kept.
     mine = {task.task_id for task in tasks}
     asked = {key: attempt for key, attempt in _read(path, policy.run.retry).items() if key[0] not in mine}
     if asked:

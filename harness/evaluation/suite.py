@@ -131,6 +131,7 @@ class _Judged(_Each, JudgedEvaluator):
             name: one.in_dialect(dialect) if isinstance(one, JudgedEvaluator) else one
             for name, one in self._among.items()
         }
+        # The same object where nothing differs, by which a run knows that one question serves both scorings.
         return self if among == self._among else _Judged(among)
 
     async def evaluate(self, task: Task, closed: Closed, artifacts: Artifacts, /) -> Finding:

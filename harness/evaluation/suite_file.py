@@ -180,6 +180,7 @@ def _limits(place: str, given: Any, of_run: EpisodeLimits, of_benchmark: Episode
             raise ConfigError(
                 f"{place}.limits.{key}={str(value)[:80]} cannot be used; give a number {range_of(f'limits.{key}')}"
             )
+    # Whether a limit of the run was given shows only where it differs from the default.
     said = {key: value for key in known if (value := getattr(of_run, key)) != getattr(_DEFAULTS, key)}
     return replace(of_benchmark, **{**said, **(given or {})})
 
@@ -191,6 +192,7 @@ def _sites(path: Path, trees: Mapping[str, Tree], of_run: Tree) -> Tree:
         ConfigError: Some are embedded and others are not, or two benchmarks mean different sites by one name.
     """
     embedded = {name: bool(tree.get("embedded")) for name, tree in trees.items()}
+    # Embedded sites belong to a lane, others are shared and locked: both in one run would need two schedulers.
     if len(set(embedded.values())) > 1:
         served, deployed = ([name for name, here in embedded.items() if here is kind] for kind in (True, False))
         raise ConfigError(

@@ -70,6 +70,7 @@ def load_summary(folder: Path, *, settings: Tree, begun: float | None = None) ->
     = now).
     """
     begun = time.monotonic() if begun is None else begun
+    # These have work to do although no task is pending.
     wants_more = settings["run"]["retry"] or settings["run"]["dry"] or settings["tracking"]["kind"] != "none"
     wants_ci_files = reads_annotations(os.environ) or wants_summary(os.environ)
     if settings["task"]["path"] is None or wants_more or wants_ci_files or safe_files.status(folder / NAME) is None:
@@ -99,6 +100,7 @@ def _head(folder: Path) -> bytes:
 def _grounds(settings: Tree, folder: Path) -> str:
     parts = [
         dumps({"version": __version__, "settings": redacted_settings(settings)}).decode(),
+        # The code of a checkout changes without its version.
         *sorted(_states(_PACKAGE, ".py", deep=True)),
         *(state for path in _inputs(settings) for state in _states(path)),
         *sorted(_states(folder, JOURNAL_SUFFIX)),

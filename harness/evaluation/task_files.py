@@ -100,6 +100,7 @@ class Fetcher:
             raise FileMissing(f"{http.shown(url)} cannot be fetched ({error})") from error
         if answer.status != 200:
             raise FileMissing(f"{http.shown(url)} cannot be fetched (its server answered {answer.status})")
+        # `fetch` reads no further, so a body of this length may be a part.
         if len(answer.body) >= http.LARGEST:
             raise FileMissing(f"{http.shown(url)} has {http.LARGEST} bytes or more")
         return answer.body
@@ -121,6 +122,7 @@ class _Stored:
 
     async def __call__(self, place: str) -> str:
         if place not in self._found:
+            # The task and not its result, as jobs that want the same file are equipped at the same time.
             self._found[place] = asyncio.create_task(self._store(place))
         return await self._found[place]
 

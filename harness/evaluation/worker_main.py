@@ -175,6 +175,7 @@ def _setup(said: Iterator[Received]) -> WorkerSetup | None:
 
 def _is_near(shared_fs: bool | None, folder: Path, hold: str | None) -> bool:
     """Whether this process can write to the run folder."""
+    # Lock files with the same content at the same path are in one folder, so the person need not say it.
     near = bool(hold) and lock_token(folder) == hold if shared_fs is None else shared_fs
     logging.getLogger(__name__).info("records are written %s", f"into {folder}" if near else "through the supervisor")
     return near
@@ -214,6 +215,7 @@ def _main(said: Iterator[Received], fault: InternalErrorGuard) -> int:
         run_in_working_time(play(said, fault))
     except* HarnessError as group:
         error = flatten_group(group)[0]
+        # Any other error ends this worker only: its jobs go on in another one.
         if not isinstance(error, UsageError | JournalError):
             raise
         say(encode_message(WorkerFailed(error=ErrorInfo.of(error))))

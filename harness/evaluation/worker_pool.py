@@ -237,6 +237,7 @@ def chromium(
     return ChromiumPool(
         replace(config.browser, allowed=_allowed(config.browser.allowed, config.sites)),
         observation=config.observation,
+        # The set `cairn` promises that text is appended, whichever dialect shows the page.
         appends=config.action_set is ActionSetName.cairn,
         visits=config.sites.visits,
         shared=kind is not None and kind.drives_browser(config.agent),

@@ -52,6 +52,7 @@ class DirtySites:
         self.together = frozenset(together)
         self._resettable = frozenset(resettable)
         self._log = log
+        # The file is believed only where it says dirty: what happened to a site between two starts is unknown.
         self._left = {key: left for key, left in (log.read() if log else {}).items() if left.by}
         """States by key of the instance; a missing one is unknown."""
 

@@ -20,6 +20,7 @@ from harness.runner.scheduler import Scheduler
 from harness.runner.virtual_time import Processor, run_virtual
 from harness.settings.models import RateLimits
 
+# A constant, because the recorded time of a step contains waiting.
 STEP_CPU_S = 0.13
 """Processor seconds of a step on a small page, browser and all: measured on the embedded sites."""
 PARALLEL = 1.5
@@ -156,6 +157,7 @@ class _Sweep:
     async def _act(self, lasts_s: float) -> None:
         """A part of it uses the processor; the rest is waiting for a server or a timer."""
         begun = asyncio.get_running_loop().time()
+        # A step that was shorter cannot have used that much.
         work_s = min(self._means.step_cpu_s, lasts_s * PARALLEL)
         await asyncio.sleep(max(0.0, lasts_s - work_s / PARALLEL))
         await self._processor.work(work_s)

@@ -57,6 +57,7 @@ def is_finished(became: EpisodeResult, policy: PendingPolicy) -> bool:
 def wants_retry(became: EpisodeResult, policy: PendingPolicy) -> bool:
     """Whether the person asked for this ended task to be opened again, and it was not yet."""
     if policy.run.retry is not None and policy.asked is not None:
+        # A task that was opened again is at a later attempt, so a killed command does not open it twice.
         return policy.asked.get((became.task_id, became.trial)) == became.attempt
     score = became.scores.get(policy.dialect)
     unscored = score is None or score.status is Status.ERROR

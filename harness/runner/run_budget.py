@@ -58,6 +58,7 @@ class RunBudget:
         return _Watch(self, progress) if self._settings.is_limited else progress
 
     def note(self, event: ProgressEvent) -> None:
+        # Only at these may something have been spent, and each look reads a whole journal.
         if not event.task_id or event.phase not in (Phase.deciding, Phase.spending, Phase.retrying, Phase.ended):
             return
         episode = self._read(event.task_id, event.trial)

@@ -271,12 +271,14 @@ class Scheduler:
         if sharing is None or upkeep is None or state is None or self._stopping() or sharing.sites.of_lane is not None:
             return
         kept: dict[str, bool] = {}
+        # By identity: a `Job` holds mappings and cannot be hashed.
         prepared = {id(job) for job in (*self._resetting.values(), *self._ahead.values())}
         # As many as are being played: no more can follow at once when these have ended.
         for job in islice(self._pending, len(self._stays)):
             if id(job) in prepared:
                 continue
             need = sharing.need(job)
+            # With any lane, as shared sites are the same for all.
             at = self._aim(need, 0, sharing, kept)
             kept |= _by_url(need, at)
             unclean = () if len(at) < len(need.exclusive) else state.unclean(job, at)
@@ -315,6 +317,7 @@ class Scheduler:
         kept: dict[str, bool] = {}
         prepared = {id(job) for job in self._resetting.values()}
         for number, job in enumerate(self._pending):
+            # It takes no site: the lane only records the failure, since the scheduler has no journal.
             if job.withheld:
                 del self._pending[number]
                 return _Stay(job)
@@ -342,7 +345,7 @@ class Scheduler:
         return replace(given, instances=self._sharing.played_at(job, at), leftovers=left)
 
     def _count(self, granted: LockRequest, passed: Iterable[LockRequest]) -> None:
-        del self._overtaken[granted.key]
+        del self._overtaken[granted.key]  # a `Counter` lets a key be deleted that it lacks
         self._overtaken.update(need.key for need in passed if need.conflicts(granted))
 
     def _aim(
@@ -375,6 +378,7 @@ class Scheduler:
         if not all(self._locks.allows(url, exclusive=alone) for url, alone in wanted.items()):
             return None
         if unclean and self._upkeep is not None:
+            # One reset for each lane that waits; further ones would be for jobs that no lane can begin yet.
             asking = sum(not waiting.done() for waiting in self._waiting.values())
             if sum(job is not None for job in self._resetting.values()) < asking:
                 self._reset(unclean, job, self._upkeep, wanted_at=sharing.played_at(job, at))

@@ -87,6 +87,7 @@ class LockPlanner:
         outcome = self._read(job.task.task_id, job.trial)
         if outcome is not None:
             self._outcomes.setdefault(job.task.task_id, {})[job.trial] = outcome
+        # Of all its trials: what one of them has changed is evidence for the others.
         for place in [place for place in self._needs if place[0] == job.task.task_id]:
             del self._needs[place]
         return outcome
@@ -144,6 +145,7 @@ class LockPlanner:
             return LockRequest(exclusive=dict.fromkeys(self.sites.instances, True), at={})
         alone = {site: value for site, value in self._alone(job.task).items() if self.sites.instances.get(site)}
         if any(value for site, value in alone.items() if site in self.sites.together):
+            # The reset after this job would undo what another one does on the rest meanwhile.
             alone |= dict.fromkeys(self.sites.together, True)
         if outcome is None or not outcome.goes_on:
             return LockRequest(exclusive=alone, at={})

@@ -57,6 +57,7 @@ class SiteOutages:
     async def follow(self, instance: SiteInstance, is_wanted: Callable[[], bool]) -> None:
         """Ask until the instance answers, the longest pause is over, or no job is pending."""
         try:
+            # Asked from here: to count failures in a row would take a job that tries the site, and costs an attempt.
             if await self._ask(instance.url):
                 return
             await self._pause(instance, is_wanted)

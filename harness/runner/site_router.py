@@ -19,6 +19,7 @@ from pathlib import Path
 from harness.codec import loads
 from harness.embedded_server import start_servers
 
+# t7 before the name of a site is a lane (`lane_base`): one server serves the sites of all lanes.
 _HOST = re.compile(rb"\r\nhost:[ \t]*(?:t\d+\.)?([a-z0-9_-]+)\.localhost(?::\d+)?[ \t]*\r\n", re.IGNORECASE)
 _MOST_OF_A_HEAD = 1 << 16
 _PIECE = 1 << 16
@@ -108,6 +109,7 @@ def main() -> None:
 
 def _wait_for_the_end(loop: asyncio.AbstractEventLoop, serving: "asyncio.Future[None]") -> None:
     """The process that started this holds its standard input; when that ends, this ends with all servers."""
+    # By descriptor: the lock of a buffered reader would hold up the exit.
     while os.read(0, 4096):
         pass
     with suppress(RuntimeError):

@@ -70,7 +70,7 @@ class Processor:
             return
         self._advance()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._at_work, (self._given + demand_s, next(self._order), done))
+        heapq.heappush(self._at_work, (self._given + demand_s, next(self._order), done))  # futures cannot be compared
         self.used_s += demand_s
         self._arm()
         await done

@@ -72,6 +72,7 @@ class Worker:
             if job is None:
                 break
             if deps is None:
+                # Only when it has a job: the constructor of an agent may load a model.
                 deps = await self.deps(lane)
             left = await self._run(job, lane, deps)
             # A stopping run plays nothing again; the journal says what is pending.
@@ -98,6 +99,7 @@ class Worker:
                     deps.progress.tell(self._event(lane, left, over=True, note=str(error)))
                 return _Left(over=True, alone=False)
             except InfraError as error:
+                # Which of its episodes broke a browser shows when each is alone in one.
                 note, alone = str(error), isinstance(error, BrowserLost)
                 site_down = isinstance(error, SiteUnavailable)
             became = result_of(journal.episode)
@@ -111,6 +113,7 @@ class Worker:
     async def _opened(self, job: Job, write: SerialWriter) -> AsyncIterator[JournalWriter]:
         """The job's journal; it is opened, read and closed by its writer."""
         opening = self.journals(job.task, job.trial)
+        # Opening waits for the disk, too, and on the event loop it would hold up the other lanes.
         journal = await write(opening.__enter__)
         try:
             yield journal

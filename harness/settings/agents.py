@@ -51,6 +51,7 @@ class ModelAgentSettings(AgentSettings):
     history_tokens: int = setting(120_000, added=True)
     """What past steps may take of the prompt, in tokens of three bytes; half of them are dropped when it is too much.
     """
+    # A part of the reply: as an action, a note would cost a step and a request each time.
     memory: bool = setting(False, added=True)
     """Whether the agent may keep a note from step to step."""
     tree: bool = setting(False, added=True)

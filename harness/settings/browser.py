@@ -42,8 +42,10 @@ class BrowserSettings:
     """Record what pages ask of their sites, for `harness export webarena-verified`."""
     uploads: str | None = None
     """A folder whose files an agent may upload by name, and whose names it is told; null = no uploads."""
+    # By polling: ulimit counts address space, cgroups need rights, and V8's own limit counts only its heap.
     max_memory_mb: float | None = setting(1024.0, measured=False, bounds=ValueRange(128, 1 << 20))
     """A page that holds more memory (resident) is ended, which its own task sees as a crash; null = no bound."""
+    # On demand, the pages of a browser get their frames from one queue, which couples its lanes.
     rendering: str = setting("always", choices=("always", "on_demand"), added=True)
     """`on_demand`: pages are not rendered while the model thinks, so that animations cost nothing; where the browser is
     another than the headless shell, or the agent drives it (`agent.browser=cdp`), it is `always`.

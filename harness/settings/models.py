@@ -40,6 +40,7 @@ class ChatSettings:
     """Sent as it is, for endpoints that sample by it."""
     extra_body: Tree = setting(factory=dict, added=True)
     """Further keys of the request, as the endpoint documents them: `+llm.extra_body.KEY=VALUE`."""
+    # Not measured, but named: two values of it in one sweep are two runs.
     timeout_s: float = setting(120.0, measured=False)
     """A request without an answer for this long is given up, and may be sent again."""
 
@@ -67,6 +68,7 @@ class RetryPolicy:
 
     max_attempts: int = setting(8, measured=False, bounds=ValueRange(1, 1000))
     """How often one request is sent at most, when the endpoint fails or refuses for a while."""
+    # The longest wait that an endpoint can ask for, too: after it, one request is sent as a test.
     max_retry_s: float = setting(600.0, measured=False, bounds=ValueRange(0, LONGEST_S))
     """Retries of one request end after this long."""
 

@@ -14,6 +14,7 @@ PICTURES = frozenset({ObservationType.image, ObservationType.marks})
 class ObservationSettings(PluginSettings):
     """What an agent is shown of a page."""
 
+    # One text and not a list: older run folders hold a single word, and a setting has one type.
     type: str = "accessibility_tree"
     """What the agent is shown: `accessibility_tree`, `html`, `image` (a screenshot), `marks` (a screenshot in which
     elements have their ids), or several, as `accessibility_tree+image`; with pictures only, the accessibility tree is

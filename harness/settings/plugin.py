@@ -39,6 +39,7 @@ class PluginSettings:
     # Not measured here: `measured_plugin` adds the class by its first path, or a moved class would drift.
     _target_: str | None = setting(None, measured=False)
     """Dotted path of a class of your own, `my_package.module.Class`; null = the shipped one."""
+    # Apart from our own keys: beside them, each misspelt setting would be an argument of the class.
     arguments: Tree = setting(factory=dict, measured=False)
     """What the constructor of the class is given, by name."""
 

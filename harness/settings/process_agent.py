@@ -11,6 +11,7 @@ from harness.settings.fields import setting
 class ProcessSettings(ToolsSettings):
     """Of `agent.kind=process`."""
 
+    # Measured without the path of the environment, which differs from machine to machine.
     command: tuple[str, ...] = setting((), added=True)
     """`agent.kind=process` only: the program and its arguments. `{agents}/NAME` begins a path in the environment that
     `harness agents install NAME` makes, `{examples}` one in the folder of the shipped scripts."""
@@ -20,6 +21,7 @@ class ProcessSettings(ToolsSettings):
     """`agent.kind=process` only: the folder it runs in; null = the one in which the run was started."""
     sandbox: Sandbox = setting(Sandbox.auto, measured=False)
     """`agent.kind=process` only: what confines the process."""
+    # What may be read is listed, because no list has all places of secrets and of copies of tasks.
     readable: tuple[str, ...] = setting((), measured=False)
     """`agent.kind=process` only: files and folders that a confined process may read besides its program, its folder and
     what its command names."""

@@ -10,10 +10,13 @@ from harness.settings.fields import setting
 class ResumeSettings:
     """How interrupted episodes go on."""
 
+    # A checkpoint is faster, but holds neither the history of the tabs nor the memory of scripts.
     strategy: Strategy = Strategy.auto
     """How an interrupted episode is restored; see docs/pages/resume.md."""
+    # To repeat the action is wrong if it was performed; to skip it without notice is wrong if it was not.
     in_doubt: InDoubtPolicy = InDoubtPolicy.ask_page
     """What becomes of an action that was interrupted on a site which cannot be reset; see docs/pages/resume.md."""
+    # For text that is only read: at 0.9 an emptied field passed, so what an agent can act on has to be equal.
     min_similarity: float = setting(0.9, bounds=SHARE)
     """A restored page this similar to the recorded one counts as the same: twice the common lines divided by all."""
     on_divergence: OnDivergence = OnDivergence.restart

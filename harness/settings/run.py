@@ -26,6 +26,7 @@ class RunSettings:
     """`RUN@STEP` or `RUN/TASK@STEP`: episodes begin with the steps that run folder RUN recorded up to STEP."""
     retry: str | None = setting(None, named=False, choices=RETRIES)
     """Re-open finished tasks as new attempts: `infra`, `failed` or `all`."""
+    # Budgets stop a run and do not change what an episode may do, so a higher one does not count as drift.
     max_tokens: int | None = setting(None, named=False)
     """Tokens of all tasks, trials and attempts together, their judging included. A run that has spent them stops, and
     can go on."""

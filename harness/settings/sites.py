@@ -43,6 +43,7 @@ class Site:
     """The address shown to agents and in records, without a trailing slash."""
     read_only: bool = False
     """No task changes it."""
+    # It has to be declared, because many sites change something by GET.
     safe_get: bool = False
     """Opening an address of it changes nothing, nor does a click on a plain link to one (RFC 9110, 9.2.1)."""
     effects_url: str | None = None
@@ -83,8 +84,10 @@ class ResetSettings:
     """Command that puts an instance back to its first state; `{url}` in it is the instance."""
     url: str | None = None
     """Address that is sent a POST to put an instance back; `{url}` in it is the instance."""
+    # A reset of a real deployment takes minutes.
     timeout_s: float = 900.0
     """A reset that takes longer has failed."""
+    # Not by effects: a change by GET, or by a request that was under way at a kill, cannot be seen.
     when: ResetWhen = ResetWhen.DIRTY
     """When a site is reset."""
     scope: ResetScope = ResetScope.GIVEN

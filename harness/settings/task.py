@@ -28,6 +28,7 @@ class TaskSettings(PluginSettings):
     """Only so many tasks, the first ones; null = all."""
     hosts: list[str] = setting(factory=list, named=False, measured=False)
     """Hosts besides the sites (`images.example.org`) from which pictures of tasks may be fetched."""
+    # By a hash: a shard stays the same when a task is corrected or the list grows.
     shard: str | None = None
     """`K/N`: of these tasks one N-th, by a hash of their ids; null = all."""
     suite: bool = setting(False, named=False)

@@ -21,6 +21,7 @@ async def launched_early(launch: "Launch", workers: int) -> AsyncIterator["Launc
     early: dict[int, tuple[WorkerHandle, AsyncExitStack]] = {}
     async with AsyncExitStack() as closing:
         for number in range(workers):
+            # A stack for each worker: who takes the worker also ends it, and `closing` ends only what is left.
             life = await closing.enter_async_context(AsyncExitStack())
             early[number] = await life.enter_async_context(launch(number)), life
 

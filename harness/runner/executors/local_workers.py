@@ -25,6 +25,8 @@ async def local_worker(command: Sequence[str], log: Path) -> AsyncIterator["Loca
     elsewhere, such as ssh.
     """
     with safe_files.open_append(log) as errors:
+        # A fork of a process that has imported everything would begin sooner, but not on every platform, and not with
+        # threads.
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -54,6 +56,7 @@ class LocalWorker:
         self.output = process.stdout
 
     def send(self, data: bytes) -> None:
+        # That the process has ended shows in its output; what it is still sent is lost with it.
         if not self._input.is_closing():
             self._input.write(data)
 

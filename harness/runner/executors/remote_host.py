@@ -8,6 +8,7 @@ from harness.runner.executors.ipc import check_data, encode_message
 from harness.runner.executors.worker_messages import DropQuestion, HostAnswer, HostQuestion
 
 
+# On the wire that is there: to listen for agents on other machines would take a key that reaches each of them.
 class RemoteHost:
     """The side of the worker."""
 

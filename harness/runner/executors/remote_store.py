@@ -89,6 +89,7 @@ class StoreServer:
         match request:
             case OpenJournal(id=number, task_id=task_id, trial=trial):
                 journal = self._journals[number] = self._run.journal(task_id, trial)
+                # A body is JSON on one line, so a line end separates two of them.
                 after = b"\n".join(journal.bodies())
             case AppendRecord(journal=number):
                 after = self._append(self._journals[number], data)
@@ -100,6 +101,7 @@ class StoreServer:
                 try:
                     after = self._artifacts(private=private).read(digest)
                 except JournalError as error:
+                    # For the worker, as beside the folder: a damaged artifact costs its own task, and not the run.
                     reply = replace(reply, error=ErrorInfo.of(error))
             case MeasureArtifact(private=private, digest=digest):
                 reply = replace(reply, size=self._artifacts(private=private).size(digest))

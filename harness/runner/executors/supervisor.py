@@ -69,6 +69,7 @@ START_S = 60.0
 STARTS_WITHOUT_WORK = 5
 """A worker that dies so often before it takes a job is broken, not unlucky."""
 LONGEST_PAUSE_S = 60.0
+# On a busy machine, an import of NLTK silenced a worker, and each one after it at the same answer.
 PATIENCE = 8
 """So many times as long as the first life of a worker may a later one be silent at most."""
 
@@ -187,6 +188,7 @@ class Supervisor:
                 )
                 if not (self._came_up and self._all.schedule.is_open):
                     raise UsageError(why)
+                # Bounded, because a thousand doublings are too large for a float.
                 doublings = min(fruitless - STARTS_WITHOUT_WORK, 10)
                 await self._pause(why, min(LONGEST_PAUSE_S, self._all.timeouts.pause_s * 2**doublings))
 
@@ -206,11 +208,13 @@ class Supervisor:
         """Run one process to its end; True when it left because no job was pending."""
         self._heard, self._spoke, self._since, self._done = working_s(), False, {}, False
         self._company, self._settled = GivenJobs(self._all.losses), False
+        # The new process counts from 0 again.
         self._counts.restarted(self._number)
         async with self._all.launch(self._number) as channel, self._all.store() as store:
             channel.send(encode_message(Hello(harness=__version__)))
             channel.send(encode_message(self._all.setup(self._number)))
             limiter = self._all.rate_limiter(lambda reply: channel.send(encode_message(reply)))
+            # Closed with this life: permits that a dead worker held would stay taken.
             with closing(limiter) as self._rate_limiter:
                 await self._attend(channel, store)
         logger.info("worker %d ended%s", self._number, "" if self._done else " before it had finished")
@@ -273,6 +277,7 @@ class Supervisor:
             return f"no heartbeat for {silence_s:g} s"
         for lane, (phase, since, begun) in self._since.items():
             now = self._lane_time(lane)
+            # Without `waiting`: how long a lane waits for its site is bounded by `browser.site_wait_s`.
             if phase in (Phase.acting, Phase.gathering, Phase.restoring) and now - since > timeouts.step_s:
                 return f"lane {lane} has been {phase} for {timeouts.step_s:g} s"
             if timeouts.task_s is not None and phase != Phase.idle and now - begun > timeouts.task_s:
@@ -351,10 +356,12 @@ class Supervisor:
         channel.send(await store.answer(request, data))
 
     def _note(self, event: ProgressEvent) -> None:
+        # It does not say what the lane does: taken for its phase, it would begin the time of the step anew.
         if event.phase == Phase.spending:
             return self._all.progress.tell(event)
         if event.task_id or event.phase in (Phase.idle, Phase.waiting, Phase.restoring):
             now = self._lane_time(event.lane)
+            # A task that is played begins with `restoring`.
             begun = self._since.get(event.lane, (event.phase, now, now))[2] if event.phase != Phase.restoring else now
             self._since[event.lane] = (event.phase, now, begun)
         self._company.hear(event)

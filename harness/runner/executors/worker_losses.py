@@ -68,6 +68,7 @@ class WorkerLosses:
     def is_suspect(self, job: Job) -> bool:
         """Whether it has to be played alone."""
         loss = self._lost.get(_key(job))
+        # Not after the first loss: after one shortage of memory, every job of the worker would have to be alone.
         return loss is not None and loss.count > 1
 
     def judge(self, job: Job, journal: JournalWriter, *, alone: bool) -> LossVerdict:
@@ -79,6 +80,7 @@ class WorkerLosses:
             alone: Whether no other job was on the worker.
         """
         episode, note = journal.episode, "its worker was lost"
+        # Nothing of this attempt was written: such a loss counts as a start of the worker without work.
         if episode.opened is None or (episode.closed is not None and job.reopen):
             return LossVerdict(note=note)
         loss = self._noted(job, episode)
@@ -112,12 +114,14 @@ class WorkerLosses:
         if episode.closed is None:
             message = f"its worker was lost at step {len(episode.steps) + 1}, while it ran no other task"
             return (Failed(attempt=episode.attempt, boundary="worker", type="WorkerLost", message=message, at=at),)
+        # No failure may follow `closed` in a journal, so the score itself becomes an error.
         return _unjudged(job, episode, lost=lost, at=at) if lost >= self._policy.resume.max_attempts else ()
 
     def hear(self, event: ProgressEvent) -> bool:
         """Forget the loss once the job got past the point where its worker died; whether it had been suspected."""
         key = (event.task_id, event.trial)
         loss = self._lost.get(key)
+        # Counted as `_point` counts: two for each whole step, one for a pending decision.
         if loss is None or (event.step - 1) * 2 + (event.phase in _ACTING) <= loss.point:
             return False
         del self._lost[key]
