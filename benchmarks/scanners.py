@@ -193,7 +193,9 @@ def _evaluation() -> Iterator[Scanner]:
     for asked in ("a+" * 500 + "zz", "zz" * 500):
         yield from _each(
             f"echo of {asked[:2]} in a page",
-            lambda page, asked=asked: without_echo(page, f"http://shop.test/?q={asked}", HtmlTarget(url="last", must_include=("zz",))),  # type: ignore[misc]
+            lambda page, asked=asked: without_echo(
+                page, f"http://shop.test/?q={asked}", HtmlTarget(url="last", must_include=("zz",))
+            ),  # type: ignore[misc]
             ("a ",),
             ("z",),
             (" \n",),

@@ -25,6 +25,7 @@ from harness.evaluation.embedded import EmbeddedServers, check_reach
 from harness.evaluation.run_context import WorkerContext
 from harness.evaluation.worker_pool import WorkerPool, build_workers
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
+from harness.journal.index import EpisodeResult
 from harness.journal.store import RunFolder, lock_token
 from harness.llm.permits import OutageNoted, PermitGranted, RejectionNoted, RemoteRateLimiter
 from harness.protocols import ProgressEvent
@@ -75,8 +76,10 @@ class Wire:
         say(encode_message(TakeJob(lane=lane)))
         return await answer
 
-    async def settle(self, lane: int, job: Job, *, over: bool, site_down: bool = False) -> None:
-        say(encode_message(SettleJob(lane=lane, over=over, alone=job.alone, site_down=site_down)))
+    async def settle(
+        self, lane: int, job: Job, *, over: bool, site_down: bool = False, outcome: EpisodeResult | None = None
+    ) -> None:
+        say(encode_message(SettleJob(lane=lane, over=over, alone=job.alone, site_down=site_down, outcome=outcome)))
 
     def tell(self, event: ProgressEvent) -> None:
         say(encode_message(Progressed(event=event)))

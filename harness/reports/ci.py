@@ -114,7 +114,8 @@ def _sites(view: Statistics, baselines: Collection[Baseline]) -> Iterator[str]:
 
 def _trials(view: Statistics) -> Iterator[str]:
     if view.trials is not None:
-        yield from ("", f"Repeated trials, means over {amount(view.trials.tasks, 'task')} with {view.trials.at[-1][0]} scored trials:", "")
+        tasks, most = amount(view.trials.tasks, "task"), view.trials.at[-1][0]
+        yield from ("", f"Repeated trials, means over {tasks} with {most} scored trials:", "")
         yield from ("| k | pass@k: at least one of k | pass^k: all of k |", "| ---: | ---: | ---: |")
         yield from (f"| {k} | {percent(some)} | {percent(every)} |" for k, some, every in view.trials.at)
 

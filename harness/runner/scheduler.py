@@ -19,6 +19,7 @@ from typing import Self
 
 from harness.episode.job import Job, unplaced
 from harness.errors import InfraError
+from harness.journal.index import EpisodeResult
 from harness.runner.dirty_sites import DirtySites, SiteInstance
 from harness.runner.lane_growth import LaneGrowth
 from harness.runner.site_lock_table import SiteLockTable
@@ -174,14 +175,16 @@ class Scheduler:
         """Site to the seconds for which jobs were not given one of its instances, as it was down."""
         return {} if self._outages is None else dict(self._outages.pauses)
 
-    async def settle(self, lane: int, job: Job, *, over: bool, site_down: bool = False) -> None:
+    async def settle(
+        self, lane: int, job: Job, *, over: bool, site_down: bool = False, outcome: EpisodeResult | None = None
+    ) -> None:
         stay = self._leave(lane)
         if stay is not None:
             self._look_after(stay, over=over, site_down=site_down)
         if not over:
             self.played -= 1
             self._pending.append(unplaced(job))
-        self._give_back(lane, stay)
+        self._give_back(lane, stay, outcome)
 
     def reclaim(self, lane: int, *, last: bool = False) -> Job | None:
         """Put the job of a lost lane back into the queue: at its head, as it is half done, or at its end (`last`)."""
@@ -216,9 +219,9 @@ class Scheduler:
     def _is_down(self, urls: Iterable[str]) -> bool:
         return self._outages is not None and self._outages.holds(urls)
 
-    def _give_back(self, lane: int, stay: _Stay | None) -> None:
+    def _give_back(self, lane: int, stay: _Stay | None, outcome: EpisodeResult | None = None) -> None:
         if stay is not None and self._sharing is not None:
-            outcome = self._sharing.learn(stay.job)
+            outcome = self._sharing.learn(stay.job, outcome)
             self._locks.release(lane, stay.at.values())
             if self._upkeep is not None and self._state is not None and outcome is not None:
                 self._state.note_use(stay.job, stay.at, outcome)

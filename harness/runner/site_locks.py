@@ -76,20 +76,25 @@ class LockPlanner:
         self._outcomes: dict[str, dict[int, EpisodeResult]] = {}
         for outcome in outcomes:
             self._outcomes.setdefault(outcome.task_id, {})[outcome.trial] = outcome
-        self._needs: dict[tuple[str, int, bool], LockRequest] = {}
+        self._needs: dict[str, dict[tuple[int, bool], LockRequest]] = {}
 
     def outcome(self, job: Job) -> EpisodeResult | None:
         """The result of a job, as far as it was read."""
         return self._outcomes.get(job.task.task_id, {}).get(job.trial)
 
-    def learn(self, job: Job) -> EpisodeResult | None:
-        """Read the result of a job that a lane has just left."""
-        outcome = self._read(job.task.task_id, job.trial)
+    def learn(self, job: Job, outcome: EpisodeResult | None = None) -> EpisodeResult | None:
+        """Take the result of a job that a lane has just left.
+
+        Args:
+            job: The job.
+            outcome: Its result; None = it is read from the journal, as that of a job whose worker is gone.
+        """
+        # To read the journal of a long episode takes some time, for which every other lane would wait.
+        outcome = outcome or self._read(job.task.task_id, job.trial)
         if outcome is not None:
             self._outcomes.setdefault(job.task.task_id, {})[job.trial] = outcome
-        # Of all its trials: what one of them has changed is evidence for the others.
-        for place in [place for place in self._needs if place[0] == job.task.task_id]:
-            del self._needs[place]
+        # Of every trial: what one did tells what the others may change.
+        self._needs.pop(job.task.task_id, None)
         return outcome
 
     def changed(self, outcome: EpisodeResult) -> frozenset[str]:
@@ -116,9 +121,9 @@ class LockPlanner:
         return tuple(sorted(found - set(clean) - set(self.sites.read_only)))
 
     def need(self, job: Job) -> LockRequest:
-        place = (job.task.task_id, job.trial, job.reopen)
-        if (need := self._needs.get(place)) is None:
-            need = self._needs[place] = self._need(job)
+        known, place = self._needs.setdefault(job.task.task_id, {}), (job.trial, job.reopen)
+        if (need := known.get(place)) is None:
+            need = known[place] = self._need(job)
         return need
 
     def is_believed(self, job: Job) -> bool:

@@ -27,8 +27,18 @@ class JobSource(Protocol):
         """The next job for a lane, or None when nothing is waiting."""
         ...
 
-    async def settle(self, lane: int, job: Job, *, over: bool, site_down: bool = False) -> None:
-        """Say that a lane has left a job; one that has not ended is pending again. `site_down`: a site was gone."""
+    async def settle(
+        self, lane: int, job: Job, *, over: bool, site_down: bool = False, outcome: EpisodeResult | None = None
+    ) -> None:
+        """Say that a lane has left a job; one that has not ended is pending again.
+
+        Args:
+            lane: The lane.
+            job: What it has left.
+            over: Whether it has ended.
+            site_down: Whether a site was gone.
+            outcome: What its journal holds now; None = who needs it reads it there.
+        """
         ...
 
 
@@ -42,6 +52,8 @@ class _Left:
     """It is to be played in a separate browser."""
     site_down: bool = False
     """A site of its was gone."""
+    outcome: EpisodeResult | None = None
+    """What its journal holds now; None = nothing yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +93,7 @@ class Worker:
                 replace(job, reopen=False, alone=left.alone or job.alone),
                 over=left.over or deps.stopping(),
                 site_down=left.site_down,
+                outcome=left.outcome,
             )
         if deps is not None:
             deps.progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.idle))
@@ -97,7 +110,7 @@ class Worker:
             except EpisodeLeft as error:
                 if (left := result_of(journal.episode)) is not None:
                     deps.progress.tell(self._event(lane, left, over=True, note=str(error)))
-                return _Left(over=True, alone=False)
+                return _Left(over=True, alone=False, outcome=left)
             except InfraError as error:
                 # Which of its episodes broke a browser shows when each is alone in one.
                 note, alone = str(error), isinstance(error, BrowserLost)
@@ -107,7 +120,7 @@ class Worker:
             if became is not None and (over or note):
                 deps.progress.tell(self._event(lane, became, over=over, note=note))
         logger.info("task %s trial %d: %s", job.task.task_id, job.trial, "over" if over else f"still pending: {note}")
-        return _Left(over=over, alone=alone, site_down=site_down)
+        return _Left(over=over, alone=alone, site_down=site_down, outcome=became)
 
     @asynccontextmanager
     async def _opened(self, job: Job, write: SerialWriter) -> AsyncIterator[JournalWriter]:

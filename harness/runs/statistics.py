@@ -17,7 +17,7 @@ from harness.evaluators.result import DIALECTS
 from harness.records import Usage
 from harness.runs.attribution import Attributed, attributed
 from harness.runs.intervals import Interval, clustered_rate, wilson
-from harness.runs.judge_error import JudgeUse, counted_uses, with_errors
+from harness.runs.judge_error import JudgeUse, check_files, counted_uses, with_errors
 from harness.runs.notes import attributed_notes, corrected_notes, rescored_name, rescored_notes, unconfined_notes
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
 from harness.runs.results import Result

@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from harness.actions import Stop
 from harness.journal.fold import check, fold
 from harness.journal.index import result_of
-from harness.records import Acted, CloseReason, Diverged, DoubtResolution, Episode, Record, SideEffect, Status, Step, Usage
+from harness.records import (
+    Acted,
+    CloseReason,
+    Diverged,
+    DoubtResolution,
+    Episode,
+    Record,
+    SideEffect,
+    Status,
+    Step,
+    Usage,
+)
 from tests.journal.episodes import (
     acted,
     closed,

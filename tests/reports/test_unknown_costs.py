@@ -8,8 +8,8 @@ from rich.console import Console
 
 from harness.plugins.html_report.pages import Pages, RunView
 from harness.plugins.html_report.single_file import InlineUrls
-from harness.reports.ci import markdown
 from harness.records import Usage
+from harness.reports.ci import markdown
 from harness.reports.compare_table import print_comparison
 from harness.reports.display import LiveStats
 from harness.reports.show_text import show_run

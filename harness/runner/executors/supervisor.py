@@ -309,12 +309,12 @@ class Supervisor:
 
     async def _hear(self, message: Message) -> None:
         match message:
-            case SettleJob(lane=lane, over=over, alone=alone, site_down=site_down):
+            case SettleJob(lane=lane, over=over, alone=alone, site_down=site_down, outcome=outcome):
                 self._company.leave(lane)
                 self._settled = True
                 self._counts.down.discard(self._number)
                 job = replace(self._all.schedule.held[lane], reopen=False, alone=alone)
-                await self._all.schedule.settle(lane, job, over=over, site_down=site_down)
+                await self._all.schedule.settle(lane, job, over=over, site_down=site_down, outcome=outcome)
             case Progressed(event=event):
                 self._note(event)
                 if self._all.stopping():  # `_tell_stop` goes first: a worker that is granted a permit after this knows

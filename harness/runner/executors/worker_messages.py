@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from harness import errors
 from harness.episode.job import Job
 from harness.errors import HarnessError
+from harness.journal.index import EpisodeResult
 from harness.llm.permits import PermitCall, PermitReply
 from harness.llm.prices import Price
 from harness.protocols import ProgressEvent
@@ -146,6 +147,8 @@ class SettleJob:
     """See `Job.alone`."""
     site_down: bool = False
     """A site of its was gone."""
+    outcome: EpisodeResult | None = None
+    """What its journal holds now; None = nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

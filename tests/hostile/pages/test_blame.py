@@ -18,7 +18,7 @@ from harness.choices import Dialect
 from harness.episode.episode import EpisodeRunner
 from harness.episode.job import Job
 from harness.errors import BrowserCrashed, BrowserLost, InfraError
-from harness.journal.index import result_of
+from harness.journal.index import EpisodeResult, result_of
 from harness.journal.store import RunFolder
 from harness.protocols import EnvironmentFactory, RestoreResult
 from harness.records import Episode, SideEffect, Task
@@ -179,7 +179,9 @@ async def test_a_cancellation_that_was_asked_for_is_none(run: RunFolder) -> None
 
 async def test_a_lane_that_is_cancelled_by_nobody_is_not_taken_for_one_that_is_done(run: RunFolder) -> None:
     class Breaking(Scheduler):
-        async def settle(self, lane: int, job: Job, *, over: bool, site_down: bool = False) -> None:
+        async def settle(
+            self, lane: int, job: Job, *, over: bool, site_down: bool = False, outcome: EpisodeResult | None = None
+        ) -> None:
             raise asyncio.CancelledError
 
     kit = deps_of(run, stopping=False)
