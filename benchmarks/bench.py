@@ -69,6 +69,7 @@ BENCHMARKS = {
         full=({},),
         quick=({"tasks": 6, "mixes": ("light:100", "heavy:100"), "lanes": (2,)},),
     ),
+    "supervisor": Plan(full=({},), quick=({"tasks": 100},)),
     "lane_memory": Plan(full=({},), quick=({"lanes": 2, "latency_ms": 100},)),
     "idle_pages": Plan(
         full=({}, {"stopped": True}),
