@@ -129,6 +129,15 @@ def new_attempt_reason(episode: Episode, instances: Mapping[str, str], *, reopen
     return "moved" if any(moved) else None
 
 
+def is_unbegun(episode: Episode) -> bool:
+    """Whether the attempt has been opened, and nothing was done in it that its journal tells."""
+    # A fork inherits its first steps.
+    inherits = episode.opened is not None and episode.opened.fork is not None
+    has_stepped = len(episode.steps) > episode.inherited or episode.pending is not None
+    has_failed = any(failed.attempt == episode.attempt for failed in episode.failures)
+    return not (has_stepped or has_failed or episode.resumed) and (inherits or episode.arrival is None)
+
+
 def check_actions(episode: Episode) -> None:
     """See that what an attempt did, and is about to do, can be done again: that its texts are known.
 

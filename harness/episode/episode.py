@@ -13,7 +13,7 @@ from functools import cached_property
 from harness.actions import Action
 from harness.api import Artifacts, Decision
 from harness.episode.artifacts import store_evidence, store_response
-from harness.episode.attempt import Termination, check_actions, new_attempt_reason
+from harness.episode.attempt import Termination, check_actions, is_unbegun, new_attempt_reason
 from harness.episode.background import cancellation_as_error, running
 from harness.episode.decision import agent_session, checked_decision, public_episode, public_task, with_shown
 from harness.episode.episode_score import Case, cannot_be_scored, resumed, score
@@ -76,6 +76,7 @@ class EpisodeRunner:
                 infrastructure, so that one task does not end the whole run.
         """
         self._is_retried = not await self._ensure_opened()
+        await self._doubt_leftovers()
         await self._recorder.count()
         try:
             # In an attempt, as every failure is: the scheduler has no journal, so a lane records that sites cannot be
@@ -186,12 +187,21 @@ class EpisodeRunner:
             at=self._deps.clock(),
         )
         await self._recorder.append(opened)
-        if self._job.leftovers and opened.attempt > 1:
-            sites = ", ".join(site or "a site that is not configured" for site in self._job.leftovers)
-            why = f"attempt {opened.attempt} began on {sites} without a reset; an earlier attempt may have changed it"
+        return True
+
+    async def _doubt_leftovers(self) -> None:
+        """Record that the attempt begins on sites that earlier ones may have changed."""
+        # Asked of the journal at every start, as the one that opened the attempt may have been killed before its doubt.
+        if not self._job.leftovers or not is_unbegun(episode := self._journal.episode) or episode.attempt == 1:
+            return
+        sites = ", ".join(site or "a site that is not configured" for site in self._job.leftovers)
+        why = f"attempt {episode.attempt} began on {sites} without a reset; an earlier attempt may have changed it"
+        if not self._is_doubted(why):
             restarts = InDoubt(resolution=DoubtResolution.RESTART, why=why)
             await self._recorder.doubt(0, DoubtReason.EARLIER_ATTEMPT, restarts)
-        return True
+
+    def _is_doubted(self, why: str) -> bool:
+        return any(doubt.why == why for doubt in self._journal.episode.doubts)
 
     @property
     def _seed(self) -> int:
@@ -229,6 +239,8 @@ class EpisodeRunner:
                 )
             )
         elif restored.strategy != "reset":
+            # Before the record that ends its being due: a kill between the two must not lose it.
+            await self._doubt_fork(episode, restored)
             resumed = Resumed(
                 step=len(episode.steps),
                 strategy=restored.strategy,
@@ -241,7 +253,6 @@ class EpisodeRunner:
             if restored.strategy == "checkpoint" and restored.doubt is None and restored.similarity[-1] < 1.0:
                 why = f"resumed at step {resumed.step}; page similarity {restored.similarity[-1]:.2f}"
                 await self._recorder.accept(DoubtReason.PAGE_DIFFERS, why)
-            await self._doubt_fork(episode, restored)
         if restored.doubt is not None:
             return await self._settle_doubt(restored, restored.doubt)
         return restored
@@ -273,7 +284,8 @@ class EpisodeRunner:
             f"forked from step {fork.step} of {fork.run} on a site that was not reset; {fork.run} or other runs may"
             " have changed it since that step"
         )
-        await self._recorder.accept(DoubtReason.EARLIER_ATTEMPT, why)
+        if not self._is_doubted(why):
+            await self._recorder.accept(DoubtReason.EARLIER_ATTEMPT, why)
 
     async def _settle_doubt(self, restored: RestoreResult, doubt: InDoubt) -> RestoreResult:
         """Record what is not known of the pending action; where it is not to be performed again, its step is over."""
