@@ -219,9 +219,13 @@ class Recorder:
 
     async def failure(self, error: Exception, boundary: str) -> None:
         """Record an infrastructure failure, with the effects that the interrupted action already had."""
-        if self._deps.stopping():  # a browser that goes down with the interrupted run says nothing about the task
+        episode, is_stopping = self._journal.episode, self._deps.stopping()
+        has_acted = boundary == "act" and episode.pending is not None and bool(self._unrecorded)
+        # A browser that goes down with the interrupted run says nothing about the task; what the pending action has
+        # sent is no other step's, and its answer proves that the action was performed.
+        if is_stopping and not has_acted:
             return await self.late(replayed=boundary != "restore")
-        opened, message = self._journal.episode.opened, cut(str(error), MOST_OF_A_MESSAGE)
+        opened, message = episode.opened, cut(str(error), MOST_OF_A_MESSAGE)
         assert opened is not None
         failed = Failed(
             attempt=opened.attempt,
@@ -231,7 +235,7 @@ class Recorder:
             # Known of failures only: after a kill a mark before the action could tell, at an fsync for each step.
             unsent=isinstance(error, InfraError) and error.unsent,
             # Recorded although it uses up no attempt, because it holds the requests of the step.
-            shared=isinstance(error, BrowserLost),
+            shared=isinstance(error, BrowserLost) or is_stopping,
             at=self._deps.clock(),
         )
         logger.error("task %s: %s while trying to %s: %s", opened.task.task_id, failed.type, boundary, message)

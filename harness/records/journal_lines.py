@@ -320,7 +320,8 @@ class Failed:
     """The pending action was surely not sent to any site: it was not begun, or none of its requests found a connection.
     """
     shared: bool = False
-    """Other episodes failed with it in the same browser, so the cause is unknown and it uses up no attempt.
+    """Other episodes failed with it in the same browser, so the cause is unknown, or the run was stopping; it uses up
+    no attempt.
     """
     at: float
 
