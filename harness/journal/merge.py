@@ -2,7 +2,8 @@
 
 Invariant: journals only ever grow, so of two of one name the shorter must be how the longer begins, and the longer is
 kept; two that diverged are an error for the user, and neither is changed. Artifacts are named after
-their content, so merging them is copying. Safe while the source is being written to: only whole lines are taken.
+their content, so merging them is copying. Safe while the source is being written to: only lines are taken that were
+whole before its artifacts were listed.
 """
 
 import os
@@ -34,31 +35,42 @@ def merge(source: Path, target: Path, names: Collection[str] | None = None) -> i
         JournalError: Two journals of one name went on apart.
         StorageError: The disk refuses.
     """
-    wanted = (Path(entry.path) for entry in journals_in(source) if names is None or entry.name in names)
-    longer = [path.name for path in wanted if _is_longer(path, target / path.name)]
-    if longer:  # what journals speak of is there before they are
+    wanted = [entry.name for entry in journals_in(source) if names is None or entry.name in names]
+    # Before artifacts are listed: what a writer stores after that is named by none of these lines.
+    sizes = {name: size for name in wanted if (size := _size_if_longer(source / name, target / name))}
+    if sizes:  # what journals speak of is there before they are
         for kind in _BY_CONTENT:
             _copy_files(source, target, kind)
-    for name in longer:
-        _copy_journal(source / name, target / name)
-    return len(longer)
+    for name, size in sizes.items():
+        _copy_journal(source / name, target / name, size)
+    return len(sizes)
 
 
-def _is_longer(source: Path, target: Path) -> bool:
+def _size_if_longer(source: Path, target: Path) -> int:
+    """Bytes of the whole lines of a journal that is to be copied; 0 = it brings nothing."""
     safe_files.check_file(source)
-    known = safe_files.status(target)
-    return source.lstat().st_size > (known.st_size if known else 0)
-
-
-def _copy_journal(source: Path, target: Path) -> None:
-    with translate_os_errors(source, "read"):
-        data = safe_files.read(source)
-        known = safe_files.read_if_there(target, most=safe_files.MAX_BYTES) or b""
-    # Its writer may be in the middle of a line.
-    data, known = data[: data.rfind(b"\n") + 1], known[: known.rfind(b"\n") + 1]
+    before = safe_files.status(target)
+    if source.lstat().st_size <= (before.st_size if before else 0):
+        return 0
+    data, known = _whole_lines(source), _whole_lines(target)
     if not data.startswith(known):
         raise JournalError(f"journals {source} and {target} have diverged; move one of them away, then run again")
+    return len(data)
+
+
+def _copy_journal(source: Path, target: Path, size: int) -> None:
+    # Read again, as all journals of a run may be too much for the memory; lines that were whole do not change.
+    data = _whole_lines(source)[:size]
+    if len(data) < size:
+        raise JournalError(f"journal {source} became shorter while it was copied; run again")
     write_atomic(target, data, within=Within(target.parent))
+
+
+def _whole_lines(path: Path) -> bytes:
+    with translate_os_errors(path, "read"):
+        data = safe_files.read_if_there(path, most=safe_files.MAX_BYTES) or b""
+    # Its writer may be in the middle of a line.
+    return data[: data.rfind(b"\n") + 1]
 
 
 def copy_named(source: Path, target: Path, digests: Collection[str]) -> None:

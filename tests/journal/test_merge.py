@@ -1,15 +1,17 @@
 """Run folders come together by copying: the longer journal of two that agree, and never one of two that do not."""
 
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from harness.errors import JournalError
+from harness.journal import merge as merging
 from harness.journal.log import read
 from harness.journal.merge import merge
 from harness.journal.store import RunFolder
-from tests.journal.episodes import opened, task, whole_episode
+from tests.journal.episodes import decided, opened, task, whole_episode
 
 
 def play(folder: Path, task_id: str, *, records: int = 3, artifact: bytes = b"seen") -> None:
@@ -68,3 +70,29 @@ def test_only_what_is_named_is_copied(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     assert merge(tmp_path / "a", tmp_path / "b", {"2.traj.jsonl"}) == 1
     assert [path.name for path in (tmp_path / "b").glob("*.traj.jsonl")] == ["2.traj.jsonl"]
+
+
+def test_what_the_source_stores_meanwhile_is_not_named_by_the_copied_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(tmp_path / "a", "1")
+    (tmp_path / "b").mkdir()
+    copied: list[str] = []
+    copy = merging._copy_files
+
+    def copy_and_go_on(source: Path, target: Path, kind: str) -> None:
+        copy(source, target, kind)
+        if not copied:
+            with RunFolder.open(source) as run, run.journal("1") as journal:
+                journal.append(replace(decided(1), prompt=(run.artifacts.put(b"asked meanwhile"),)))
+        copied.append(kind)
+
+    monkeypatch.setattr(merging, "_copy_files", copy_and_go_on)
+    assert merge(tmp_path / "a", tmp_path / "b") == 1
+    pending = read(tmp_path / "b" / "1.traj.jsonl").pending
+    there = {path.name for path in (tmp_path / "b" / "artifacts").rglob("*")}
+    assert set(() if pending is None else pending.prompt) <= there
+    assert merge(tmp_path / "a", tmp_path / "b") == 1
+    assert read(tmp_path / "b" / "1.traj.jsonl") == read(tmp_path / "a" / "1.traj.jsonl")
+    with RunFolder.open(tmp_path / "b") as run:
+        assert run.artifacts.read(sha256(b"asked meanwhile").hexdigest()) == b"asked meanwhile"
