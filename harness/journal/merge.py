@@ -104,7 +104,7 @@ def _copy_file(path: Path, there: Path, *, source: Path, target: Path) -> None:
     """A folder that is made has the mode of the one it is copied from: what is private stays private."""
     mode = path.parents[1].lstat().st_mode & 0o777
     with (
-        safe_files.open_folder(there.parent, target, make=mode) as into,
+        safe_files.open_folder(there.parent, target, make=mode, durable=True) as into,
         safe_files.open_folder(path.parent, source) as out,
     ):
         if safe_files.status(path, below=source) is None:

@@ -89,6 +89,7 @@ class ArtifactStore:
                 self._settle(path)  # its writer may not have come to that
             else:
                 self._make_folder(path.parent)
+                self._keep_name(path.parent)  # `stage`, or another process, may have made it
         if not is_there:
             self._write(path, data)
         self._remember(digest)
@@ -117,11 +118,15 @@ class ArtifactStore:
         if self._durable:
             with translate_os_errors(path):
                 sync_file(path, self._run)
-                # The name of a new folder can be lost in a power cut, too; there are 256 of them.
-                if path.parent.name not in self._kept_folders:
-                    with safe_files.open_folder(self._root, self._run) as fd:
-                        os.fsync(fd)
-                    self._kept_folders.add(path.parent.name)
+                self._keep_name(path.parent)
+
+    def _keep_name(self, folder: Path) -> None:
+        """Make the name of a folder durable, once in the life of this store."""
+        # The name of a new folder can be lost in a power cut, too; there are 256 of them.
+        if self._durable and folder.name not in self._kept_folders:
+            with safe_files.open_folder(self._root, self._run) as fd:
+                os.fsync(fd)
+            self._kept_folders.add(folder.name)
 
     def _make_folder(self, path: Path, *, durable: bool = True) -> None:
         durable = durable and self._durable

@@ -1,5 +1,7 @@
 """Run folders come together by copying: the longer journal of two that agree, and never one of two that do not."""
 
+import os
+from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -96,3 +98,47 @@ def test_what_the_source_stores_meanwhile_is_not_named_by_the_copied_journal(
     assert read(tmp_path / "b" / "1.traj.jsonl") == read(tmp_path / "a" / "1.traj.jsonl")
     with RunFolder.open(tmp_path / "b") as run:
         assert run.artifacts.read(sha256(b"asked meanwhile").hexdigest()) == b"asked meanwhile"
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
+    """What was made durable, in order."""
+    names: list[Path] = []
+    sync = os.fsync
+
+    def noting(fd: int) -> None:
+        names.append(Path(f"/proc/self/fd/{fd}").readlink())
+        sync(fd)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    yield names
+
+
+def test_the_names_of_new_folders_are_durable_before_a_journal_names_what_is_in_them(
+    tmp_path: Path, synced: list[Path]
+) -> None:
+    play(tmp_path / "a", "1")
+    target = tmp_path / "b"
+    target.mkdir()
+    synced.clear()
+    merge(tmp_path / "a", target)
+    written = next(at for at, path in enumerate(synced) if path.parent == target and path.name.startswith("."))
+    assert {target / "artifacts", target / "private", target / "private" / "checkpoints"} <= {*synced[:written]}
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_artifact_beside_one_that_is_not_settled_is_durable_with_its_folder(
+    tmp_path: Path, synced: list[Path], *, again: bool
+) -> None:
+    names = {sha256(b"%d" % number).hexdigest()[:2]: b"%d" % number for number in range(2000)}
+    second = next(b"%d" % number for number in range(2000, 9000) if sha256(b"%d" % number).hexdigest()[:2] in names)
+    with RunFolder.open(tmp_path / "run") as run:
+        run.artifacts.stage(names[sha256(second).hexdigest()[:2]])
+        if not again:
+            synced.clear()
+            run.artifacts.put(second)
+    if again:  # another process, which did not make the folder
+        with RunFolder.open(tmp_path / "run") as run:
+            synced.clear()
+            run.artifacts.put(second)
+    assert tmp_path / "run" / "artifacts" in synced
