@@ -54,6 +54,7 @@ class CachedModel:
         finally:
             if reply is None:
                 scope.withdraw(request)
+        scope.answer(request)
         return reply
 
     async def _kept(self, key: str) -> Reply | None:

@@ -25,6 +25,8 @@ class RequestScope:
     earlier: Counter[str] = field(default_factory=Counter)
     """By digest, those that are recorded."""
     sent: list[str] = field(default_factory=list)
+    """Those that are not answered yet."""
+    answered: list[str] = field(default_factory=list)
     """Since the last record."""
 
     @classmethod
@@ -34,7 +36,7 @@ class RequestScope:
 
     def key(self, request: str) -> str:
         """The key of one more request of that digest: its trial, task and occurrence, as sha256 hex."""
-        occurrence = self.earlier[request] + self.sent.count(request)
+        occurrence = self.earlier[request] + self.answered.count(request) + self.sent.count(request)
         self.sent.append(request)
         # Without the occurrence, sampling would be lost; without the task, equal prompts of two that run at once would
         # overwrite each other's reply. Not the attempt: what a lost one was answered is not paid for again.
@@ -44,11 +46,17 @@ class RequestScope:
         """The request was not answered, so the next equal one takes its place."""
         self.sent.remove(request)
 
+    def answer(self, request: str) -> None:
+        """The request was answered; the next record names it."""
+        # Not those on their way: one that was sent beside it has a record of its own, or may yet fail.
+        self.sent.remove(request)
+        self.answered.append(request)
+
     def recorded(self) -> tuple[str, ...]:
-        """The requests since the last record, for the record that is being made."""
-        sent, self.sent = tuple(self.sent), []
-        self.earlier.update(sent)
-        return sent
+        """The requests that were answered since the last record, for the record that is being made."""
+        answered, self.answered = tuple(self.answered), []
+        self.earlier.update(answered)
+        return answered
 
 
 _scope: ContextVar[RequestScope | None] = ContextVar("request_scope", default=None)

@@ -8,11 +8,13 @@ Why: docs/decisions/scoring.md#the-published-scoring-of-judged-benchmarks
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import TypeVar
 
 from harness.api import Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode, digest
 from harness.api.judging import asked, jpeg_part, own_prompts, taken_screenshots, text_part
 
+T = TypeVar("T")
 _AT_ONCE = 4
 _RATING = re.compile("[1-5]")
 
@@ -102,7 +104,7 @@ class PublishedWebJudge(JudgedEvaluator):
         for first in range(0, len(taken), _AT_ONCE):
             some = [await asyncio.to_thread(jpeg_part, recorded.artifacts, one) for one in taken[first:][:_AT_ONCE]]
             questions = (judge.ask(asked(self._prompts["rating"], [about, picture])) for picture in some)
-            for picture, reply in zip(some, await asyncio.gather(*questions), strict=True):
+            for picture, reply in zip(some, await side_by_side(questions), strict=True):
                 score, note = rating(reply)
                 if score >= self._threshold:
                     pictures.append(picture)
@@ -118,6 +120,21 @@ class PublishedWebJudge(JudgedEvaluator):
         passed = is_success(await judge.ask(asked(self._prompts["verdict"], parts)))
         said, count = "success" if passed else "failure", len(parts) - 1
         return Finding(value=float(passed), why=f"WebJudge says {said}, by {count} key screenshots")
+
+
+async def side_by_side(questions: Iterable[Awaitable[T]]) -> list[T]:
+    """The replies to questions that are asked at once, in their order.
+
+    Raises: what the first of them raised that failed; no other is on its way then.
+    """
+    # Not a task group, which would cancel the others: their replies are paid, and recorded as they come.
+    found = await asyncio.gather(*questions, return_exceptions=True)
+    replies: list[T] = []
+    for one in found:
+        if isinstance(one, BaseException):
+            raise one
+        replies.append(one)
+    return replies
 
 
 def key_points(reply: str) -> str:

@@ -7,14 +7,13 @@ be read does not count as a key screenshot. What the judge is shown beside it, a
 from the published code, which `published_webjudge` follows; docs/pages/online_mind2web.md lists the differences.
 """
 
-import asyncio
 import re
 from collections.abc import Mapping
 
 from harness.api import EvaluatorError, Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode, digest
 from harness.api.judging import RULE, actions_of, asked, last_word, picture_part, quoted, screenshots_of, text_part
 from harness.api.scoring import WEBARENA
-from harness.plugins.online_mind2web.published_webjudge import PublishedWebJudge
+from harness.plugins.online_mind2web.published_webjudge import PublishedWebJudge, side_by_side
 
 _AT_ONCE = 4
 _RATINGS = ("1", "2", "3", "4", "5")
@@ -82,7 +81,7 @@ class WebJudge(JudgedEvaluator):
         rated: list[tuple[str, int, str]] = []
         for first in range(0, len(taken), _AT_ONCE):
             some = taken[first : first + _AT_ONCE]
-            rated += await asyncio.gather(*(self._rated(recorded, judge, about, shot) for shot in some))
+            rated += await side_by_side(self._rated(recorded, judge, about, shot) for shot in some)
         keys = [(shot, note) for shot, rating, note in rated if rating >= self._threshold][: self._most]
         parts = [text_part(f"{about}\nThe agent's actions: {actions_of(recorded.trajectory)}")]
         for number, (shot, note) in enumerate(keys, start=1):
