@@ -193,14 +193,15 @@ class Recorder:
         episode = self._journal.episode
         if episode.arrival is None or episode.closed is not None or not (effects := self._taken()):
             return
-        at = self._deps.clock()
-        self._journal.append(Late(step=len(episode.steps), effects=effects, replayed=replayed, at=at))
+        # Before the effects: a kill between the two leaves one doubt too many, and never one too few.
         if replayed and self.typed_again:
             self.typed_again = False
             sent = f"{effects[0].method} {effects[0].url}"
             typed = f"resumed at step {len(episode.steps)}; text was typed again"
             why = f"{typed}, and {sent} came after it, perhaps twice"
             self._journal.append(self._doubt(0, DoubtReason.REOPENED, _accepted(why)))
+        at = self._deps.clock()
+        self._journal.append(Late(step=len(episode.steps), effects=effects, replayed=replayed, at=at))
 
     def _taken(self) -> tuple[SideEffect, ...]:
         # As many as there are now: the event loop may add others meanwhile, for the next record.

@@ -8,7 +8,7 @@ from harness.browser.session.in_doubt import sent_by_pending
 from harness.episode.recorder import EpisodeDeps, Recorder
 from harness.errors import BrowserCrashed
 from harness.journal.memory_artifacts import MemoryArtifacts
-from harness.records import EpisodeLimits, SideEffect
+from harness.records import Doubt, Episode, EpisodeLimits, Late, Record, SideEffect
 from harness.testing import MemoryJournal
 from tests.journal.episodes import URL, acted, decided, opened
 
@@ -18,6 +18,19 @@ ANSWERED = SideEffect(method="POST", url=f"{URL}order", status=200)
 class Nobody:
     def tell(self, news: Any) -> None:
         return
+
+
+class Killed(BaseException):
+    """Stands for a SIGKILL."""
+
+
+class OneMore(MemoryJournal):
+    """The process dies after the next record."""
+
+    def append(self, record: Record) -> Episode:
+        if len(self.records) > 2:
+            raise Killed
+        return super().append(record)
 
 
 def recorder_of(journal: MemoryJournal, *, stopping: bool = False) -> Recorder:
@@ -61,3 +74,23 @@ async def test_effects_beside_an_action_are_late_while_the_run_is_stopping() -> 
     recorder.note((ANSWERED,))
     await recorder.failure(BrowserCrashed("gone"), "decide")
     assert [(late.step, late.replayed) for late in journal.episode.late] == [(0, True)]
+
+
+async def test_the_doubt_that_something_was_typed_twice_is_durable_before_what_it_is_about() -> None:
+    journal = OneMore([opened(), acted(0)])
+    recorder = recorder_of(journal)
+    recorder.typed_again = True
+    recorder.note((ANSWERED,))
+    with pytest.raises(Killed):
+        await recorder.late()
+    assert [type(record) for record in journal.records[2:]] == [Doubt]
+
+
+async def test_both_are_recorded_once() -> None:
+    journal = MemoryJournal([opened(), acted(0)])
+    recorder = recorder_of(journal)
+    recorder.typed_again = True
+    for _ in range(2):
+        recorder.note((ANSWERED,))
+        await recorder.late()
+    assert [type(record) for record in journal.records[2:]] == [Doubt, Late, Late]
