@@ -78,7 +78,8 @@ class Endpoint:
     @property
     def label(self) -> str:
         """The address for messages: without credentials, query or trailing slash."""
-        return re.sub(r"//[^/@]*@", "//", (self.settings.base_url or OPENAI_URL).partition("?")[0]).rstrip("/")
+        # Up to the last `@` before the path: a password may hold others, and what else a query begins with.
+        return re.sub(r"//[^/]*@", "//", self.settings.base_url or OPENAI_URL).partition("?")[0].rstrip("/")
 
     def check_key(self) -> None:
         """See that there is a key where the endpoint is known to need one.

@@ -419,4 +419,7 @@ def test_a_wrong_endpoint_is_one_sentence(wrong: dict[str, Any]) -> None:
 
 def test_the_address_in_messages_has_no_credentials() -> None:
     assert Endpoint(EndpointSettings(base_url="https://me:pw@host/v1/?k=1")).label == "https://host/v1"
+    assert Endpoint(EndpointSettings(base_url="https://me:p@ss@w@host/v1")).label == "https://host/v1"
+    assert Endpoint(EndpointSettings(base_url="https://me:p?s@host/v1?k=1")).label == "https://host/v1"
+    assert Endpoint(EndpointSettings(base_url="https://host/v1/@me/x")).label == "https://host/v1/@me/x"
     assert Endpoint(EndpointSettings()).label == "https://api.openai.com/v1"
