@@ -79,6 +79,11 @@ class ResumeMismatch(UsageError):
 class ModelRejected(UsageError):
     """The endpoint refuses whatever it is asked (401, 403, 404 …), so that the run must stop."""
 
+    requests = 1
+    """How many were sent until it was refused, retries included."""
+    waited_s = 0.0
+    """For the right to send them."""
+
 
 class StorageError(UsageError):
     """The disk refuses; nothing is lost and the same command goes on once it is mended."""
@@ -118,6 +123,11 @@ class ModelUnavailable(InfraError):
 
 class RequestRefused(InfraError):
     """One question that no retry gets answered; another task's may be."""
+
+    requests = 1
+    """See `ModelRejected.requests`."""
+    waited_s = 0.0
+    """See `ModelRejected.waited_s`."""
 
 
 class EpisodeLeft(InfraError):

@@ -113,9 +113,14 @@ class Exchanger:
 
         try:
             received = await self.retrier.run(attempt, lambda: waited_s)
+        except (RequestRefused, ModelRejected) as exc:
+            exc.requests, exc.waited_s = requests, waited_s
+            raise
         except RetryableError as exc:
             if redirects == requests:
-                raise ModelRejected(f"{exc}, then run again") from exc.__cause__
+                rejected = ModelRejected(f"{exc}, then run again")
+                rejected.requests, rejected.waited_s = requests, waited_s
+                raise rejected from exc.__cause__
             raise ModelUnavailable(
                 f"{self.endpoint.label} did not answer for model {sending.model!r} "
                 f"after {requests} request{'s' * (requests != 1)}; last error: {exc}",

@@ -167,16 +167,17 @@ class Passthrough:
 
     def _refusal(self, error: RequestRefused | ModelRejected) -> ForeignAnswer:
         """The endpoint's own answer, where there is one: its writer is to see what it did wrong."""
-        cause = error.__cause__
-        if isinstance(error, ModelRejected) and isinstance(cause, RequestRefused):
-            cause = cause.__cause__
-        response: Any = getattr(cause, "response", None)
-        usage = Usage(requests=1)
+        first = error.__cause__ if isinstance(error, ModelRejected) else None
+        refused: RequestRefused | ModelRejected = first if isinstance(first, RequestRefused) else error
+        response: Any = getattr(refused.__cause__, "response", None)
+        usage, waited_s = Usage(requests=refused.requests), refused.waited_s
         if response is None:
-            return _refused(_REJECTED_BY_BOUNDS, str(error), usage)
+            return replace(_refused(_REJECTED_BY_BOUNDS, str(error), usage), waited_s=waited_s)
         text = self._endpoint.redact(response.content.decode("utf-8", "replace"))
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return ForeignAnswer(status=response.status_code, body=text.encode(), headers=_kept(headers), usage=usage)
+        return ForeignAnswer(
+            status=response.status_code, body=text.encode(), headers=_kept(headers), usage=usage, waited_s=waited_s
+        )
 
 
 def _refused(status: int, why: str, usage: Usage) -> ForeignAnswer:

@@ -62,12 +62,24 @@ class TokenIds:
             # A wrong key, for instance, would be refused without the question as well.
             if getattr(error.__cause__, "status_code", None) not in _REFUSED:
                 raise
-            received = await exchanger.exchange(sending({}))  # if this is refused, too, the question is not the reason
+            received = await self._again(error, exchanger, sending({}))
             if endpoint not in self._refused:
                 self._refused.add(endpoint)
                 self.notice(f"no token ids: {error}; they are not asked for any more")
-            received = replace(received, usage=received.usage + Usage(requests=1))
         return self._without_secrets(received)
+
+    async def _again(
+        self, refused: RequestRefused | ModelRejected, exchanger: Exchanger, sending: Sending
+    ) -> ReceivedAnswer:
+        """The answer without the question, and what both exchanges took."""
+        try:
+            received = await exchanger.exchange(sending)
+        except (RequestRefused, ModelRejected) as error:  # the question is not the reason
+            error.requests += refused.requests
+            error.waited_s += refused.waited_s
+            raise
+        usage = received.usage + Usage(requests=refused.requests)
+        return replace(received, usage=usage, waited_s=received.waited_s + refused.waited_s)
 
     def _without_secrets(self, received: ReceivedAnswer) -> ReceivedAnswer:
         """Ids spell what redaction takes out of the texts, so such a request keeps none."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from harness.llm.endpoint import Endpoint
 from harness.llm.exchange import Exchanger
 from harness.llm.limiter import Limiter
 from harness.llm.passthrough import ForeignRequest, NotARequest, Passthrough
-from harness.llm.permits import RateLimiter, Unlimited
+from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
 from harness.llm.prices import Price
+from harness.llm.token_ids import TokenIds
 from harness.loopback_server import serving
 from harness.settings.models import EndpointSettings
 from tests.llm.test_endpoint_model import KEY, Waits
@@ -92,12 +94,14 @@ class Server:
         await send({"type": "http.response.body", "body": answer})
 
 
-def passthrough_at(port: int, *, model: str | None = None, limiter: RateLimiter | None = None) -> Passthrough:
+def passthrough_at(
+    port: int, *, model: str | None = None, limiter: RateLimiter | None = None, token_ids: TokenIds | None = None
+) -> Passthrough:
     endpoint = Endpoint(EndpointSettings(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY))
     settings = ChatSettings(model="other", timeout_s=5.0)
     turns, retrier = limiter or Unlimited(), Waits().retrier(max_attempts=3)
     exchanger = Exchanger(endpoint, settings, retrier=retrier, prices={"m": PRICE}, rate_limiter=turns)
-    return Passthrough(exchanger, OutageWaiter(turns, max_outage_s=0.0), model=model)
+    return Passthrough(exchanger, OutageWaiter(turns, max_outage_s=0.0), model=model, token_ids=token_ids)
 
 
 @asynccontextmanager
@@ -214,7 +218,34 @@ async def test_one_redirect_costs_a_repetition_and_three_in_a_row_are_an_answer(
     stray, request = (301, b"{}"), ForeignRequest(interface="chat", body=ODD)
     async with passing(Server(stray, whole, stray, stray, whole, stray, stray, stray)) as passthrough:
         found = [await passthrough.send(request) for _ in range(3)]
-    assert [one.status for one in found] == [200, 200, 301] and [one.usage.requests for one in found] == [2, 3, 1]
+    assert [one.status for one in found] == [200, 200, 301] and [one.usage.requests for one in found] == [2, 3, 3]
+
+
+class Queue(Unlimited):
+    """Each permit was waited for."""
+
+    async def acquire(self, want: PermitRequest) -> Permit:
+        return replace(await super().acquire(want), waited_s=2.0)
+
+
+@pytest.mark.parametrize("status", [400, 401])
+async def test_a_refused_request_counts_all_that_were_sent_for_it(status: int) -> None:
+    async with serving(Server((503, b"{}"), (503, b"{}"), (status, b"{}"))) as port:
+        passthrough = passthrough_at(port, limiter=Queue())
+        answer = await passthrough.send(ForeignRequest(interface="chat", body=ODD))
+        await passthrough.close()
+    assert (answer.status, answer.usage.requests, answer.waited_s) == (status, 3, 6.0)
+
+
+async def test_requests_whose_question_for_tokens_was_refused_count_too() -> None:
+    whole = (200, json.dumps(WHOLE["chat"]).encode())
+    async with serving(Server((503, b"{}"), (400, b"{}"), (503, b"{}"), whole, (400, b"{}"), (400, b"{}"))) as port:
+        answers = []
+        for _ in range(2):
+            passthrough = passthrough_at(port, limiter=Queue(), token_ids=TokenIds(wanted=True))
+            answers.append(await passthrough.send(ForeignRequest(interface="chat", body=ODD)))
+            await passthrough.close()
+    assert [(one.status, one.usage.requests, one.waited_s) for one in answers] == [(200, 4, 8.0), (400, 2, 4.0)]
 
 
 @pytest.mark.parametrize("status", [400, 501])
