@@ -9,6 +9,7 @@ whole before its artifacts were listed.
 import os
 from collections.abc import Collection
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from harness.errors import JournalError, UnsafeFile
@@ -49,13 +50,21 @@ def merge(source: Path, target: Path, names: Collection[str] | None = None) -> i
 def _size_if_longer(source: Path, target: Path) -> int:
     """Bytes of the whole lines of a journal that is to be copied; 0 = it brings nothing."""
     safe_files.check_file(source)
-    before = safe_files.status(target)
-    if source.lstat().st_size <= (before.st_size if before else 0):
-        return 0
+    return _compared(source, target, _stamp(source), _stamp(target))
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    found = safe_files.status(path)
+    return None if found is None else (found.st_size, found.st_mtime_ns)
+
+
+# Remembered, as shards are merged again and again while they run, and only a few journals change in between.
+@lru_cache(maxsize=1 << 16)
+def _compared(source: Path, target: Path, *_stamps: tuple[int, int] | None) -> int:
     data, known = _whole_lines(source), _whole_lines(target)
-    if not data.startswith(known):
+    if not data.startswith(known) and not known.startswith(data):
         raise JournalError(f"journals {source} and {target} have diverged; move one of them away, then run again")
-    return len(data)
+    return len(data) if len(data) > len(known) else 0
 
 
 def _copy_journal(source: Path, target: Path, size: int) -> None:

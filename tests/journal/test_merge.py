@@ -100,6 +100,28 @@ def test_what_the_source_stores_meanwhile_is_not_named_by_the_copied_journal(
         assert run.artifacts.read(sha256(b"asked meanwhile").hexdigest()) == b"asked meanwhile"
 
 
+@pytest.mark.parametrize("intent", ["Buy me", "Buy"])
+def test_a_journal_that_went_on_apart_and_is_no_longer_is_named_too(tmp_path: Path, intent: str) -> None:
+    with RunFolder.open(tmp_path / "a") as run, run.journal("1") as journal:
+        journal.append(opened(of=task("1", intent=intent)))
+    with RunFolder.open(tmp_path / "b") as run, run.journal("1") as journal:
+        journal.append(opened(of=task("1", intent="Buy it")))
+    before = (tmp_path / "b" / "1.traj.jsonl").read_bytes()
+    with pytest.raises(JournalError, match="have diverged"):
+        merge(tmp_path / "a", tmp_path / "b")
+    assert (tmp_path / "b" / "1.traj.jsonl").read_bytes() == before
+
+
+def test_a_torn_line_is_no_difference(tmp_path: Path) -> None:
+    play(tmp_path / "a", "1")
+    play(tmp_path / "b", "1")
+    merge(tmp_path / "a", tmp_path / "b")
+    (tmp_path / "b" / "1.traj.jsonl").write_bytes(
+        (tmp_path / "a" / "1.traj.jsonl").read_bytes() + b'{"kind":"acted","step":'
+    )
+    assert merge(tmp_path / "a", tmp_path / "b") == 0
+
+
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
     """What was made durable, in order."""
