@@ -6,6 +6,7 @@ Ids, names and arguments are a model's: bounded here, and sent back only in a fo
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from harness.actions import Action, InvalidAction, KeepNote
@@ -124,7 +125,8 @@ def _kept(reply: Reply) -> tuple[list[JsonObject], bool]:
     kept: list[JsonObject] = []
     changed, size, ids = False, 0, set[str]()
     for number, call in enumerate(reply.tool_calls[:MOST_CALLS], start=1):
-        stored = _echoed(call, fallback_id=f"call_{number}", taken=ids)
+        free = next(f"call_{at}" for at in count(number) if f"call_{at}" not in ids)
+        stored = _echoed(call, fallback_id=free, taken=ids)
         size += len(dumps(stored))
         if kept and size > MOST_BYTES:
             break

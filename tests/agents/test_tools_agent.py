@@ -10,7 +10,7 @@ import pytest
 
 from harness.actions import Action, BrowserControls, CairnActionSet, Click, InvalidAction, Stop, Target, Type
 from harness.actions.tool_schema import parameters_of
-from harness.agents.calls import MOST_CALLS
+from harness.agents.calls import MOST_CALLS, memory_of
 from harness.agents.conversation import Conversation
 from harness.agents.tools_agent import NO_CALL, ToolBox, ToolsAgent
 from harness.api import Message, Reply
@@ -256,6 +256,13 @@ async def test_calls_of_one_id_get_ids_of_their_own() -> None:
     for _ in range(3):
         await play.step()
     check_answered(model.asked[1])
+
+
+@pytest.mark.parametrize("ids", [("call_2", "", "same", "same"), ("", "", "call_2"), ("call_3", "call_2", "call_2")])
+def test_an_id_that_is_made_up_is_no_other_calls(ids: tuple[str, ...]) -> None:
+    calls = tuple(call("scroll", id, direction="up") for id in ids)
+    kept = [one["id"] for one in memory_of(Reply(text="", tool_calls=calls))["calls"]]
+    assert len({*kept}) == len(ids)
 
 
 async def test_an_action_in_a_text_counts_and_a_text_that_is_insisted_on_is_the_answer() -> None:
