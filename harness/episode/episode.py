@@ -46,6 +46,7 @@ from harness.records import (
     Resumed,
     Task,
     Unknown,
+    Usage,
 )
 from harness.secrets.symbols import Symbols
 from harness.working_time import working_s
@@ -65,6 +66,8 @@ class EpisodeRunner:
         self._recorder = Recorder(deps, journal, limits, spent=lambda: self._tell(Phase.spending))
         self._boundary = "restore"
         self._is_retried = False  # whether an earlier try has begun the attempt
+        self._asking: RequestScope | None = None
+        """Of the decision that is being made."""
         self._said: Case | None = None
         """What is judged, once this process has closed the episode: nothing in it was redacted."""
 
@@ -89,13 +92,13 @@ class EpisodeRunner:
             await self._recorder.late()
             raise
         except InfraError as error:
-            await self._recorder.failure(error, self._boundary)
+            await self._recorder.failure(error, self._boundary, self._spent)
             raise
         except (UsageError, JournalError):  # the person has to act, and the task is as pending as before
             raise
         except Exception as error:  # letting it escape would end a sweep of twenty hours because of one task
             logger.exception("task %s: unexpected error", self._job.task.task_id)
-            await self._recorder.failure(error, self._boundary)
+            await self._recorder.failure(error, self._boundary, self._spent)
             raise InfraError(f"unexpected {type(error).__name__}: {error}") from error
 
     async def score(self) -> None:
@@ -313,7 +316,7 @@ class EpisodeRunner:
 
     async def _decide(self, env: Environment, agent: AgentSession, view: LiveObservation) -> None:
         self._tell(Phase.deciding)
-        scope = self._scope(step.decided.asked for step in self._journal.episode.steps)
+        self._asking = scope = self._scope(step.decided.asked for step in self._journal.episode.steps)
         with self._timed("decide") as elapsed_ms:
             async with running(self._watch_for_late(env)):
                 shown = replace(view, task_images=self._task_images)
@@ -328,6 +331,7 @@ class EpisodeRunner:
         took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)
         asked = scope.recorded()
         await self._recorder.keep(lambda: replace(self._decided(decision, effects_seen, took_ms), asked=asked))
+        self._asking = None
 
     def _decided(self, decision: Decision, effects_seen: Mapping[str, str], took_ms: float) -> Decided:
         """The record of a decision, with what it names among the artifacts."""
@@ -357,6 +361,11 @@ class EpisodeRunner:
     def _scope(self, recorded: Iterable[tuple[str, ...]]) -> RequestScope:
         """For requests that come after those that this attempt has recorded."""
         return RequestScope.after(self._job.task.task_id, self._job.trial, recorded)
+
+    @property
+    def _spent(self) -> Usage:
+        """What was paid for the decision that is being made."""
+        return Usage() if self._asking is None else self._asking.spent
 
     @property
     def _asked(self) -> Task:

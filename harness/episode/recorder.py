@@ -37,6 +37,7 @@ from harness.records import (
     Record,
     SideEffect,
     Task,
+    Usage,
 )
 from harness.secrets.redaction import NO_SECRETS, Redactor
 
@@ -218,13 +219,19 @@ class Recorder:
         at = self._deps.clock()
         return Doubt(step=step, reason=reason, resolution=found.resolution, why=found.why, at=at)
 
-    async def failure(self, error: Exception, boundary: str) -> None:
-        """Record an infrastructure failure, with the effects that the interrupted action already had."""
+    async def failure(self, error: Exception, boundary: str, usage: Usage = Usage()) -> None:  # noqa: B008 (immutable)
+        """Record an infrastructure failure, with the effects that the interrupted action already had.
+
+        Args:
+            error: What happened.
+            boundary: See `Failed.boundary`.
+            usage: See `Failed.usage`.
+        """
         episode, is_stopping = self._journal.episode, self._deps.stopping()
         has_acted = boundary == "act" and episode.pending is not None and bool(self._unrecorded)
         # A browser that goes down with the interrupted run says nothing about the task; what the pending action has
         # sent is no other step's, and its answer proves that the action was performed.
-        if is_stopping and not has_acted:
+        if is_stopping and not has_acted and not usage.requests:
             return await self.late(replayed=boundary != "restore")
         opened, message = episode.opened, cut(str(error), MOST_OF_A_MESSAGE)
         assert opened is not None
@@ -233,6 +240,7 @@ class Recorder:
             boundary=boundary,
             type=type(error).__name__,
             message=message,
+            usage=usage,
             # Known of failures only: after a kill a mark before the action could tell, at an fsync for each step.
             unsent=isinstance(error, InfraError) and error.unsent,
             # Recorded although it uses up no attempt, because it holds the requests of the step.

@@ -199,6 +199,8 @@ def _happened(episode: Episode, record: Resumed | Late | Doubt | Failed) -> Epis
                 episode,
                 failures=(*episode.failures, record),
                 late=(*episode.late, *_late_of(episode, record)),
+                usage=episode.usage + record.usage,
+                total_usage=episode.total_usage + record.usage,
                 is_unsent=episode.is_unsent or (record.unsent and episode.pending is not None),
                 total_effects=_with_effects(episode.total_effects, record.effects),
                 total_divergences=episode.total_divergences + (record.type == EnvironmentDiverged.__name__),

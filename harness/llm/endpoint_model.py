@@ -20,6 +20,7 @@ from harness.llm.prices import Price
 from harness.llm.providers import provider_of
 from harness.llm.providers.provider import connect
 from harness.llm.request_frame import frame_of
+from harness.llm.request_scope import current_scope
 from harness.llm.retry import Retrier
 from harness.llm.token_ids import TokenIds
 from harness.protocols import StoredReply
@@ -79,7 +80,11 @@ class EndpointModel:
                 tokens=tokens,
             )
 
-        return self._reply(await self._token_ids.exchange(self._exchanger, self._provider, body, sending))
+        received = await self._token_ids.exchange(self._exchanger, self._provider, body, sending)
+        # For an agent that fails before it has given back a decision, and with it what its replies cost.
+        if (scope := current_scope()) is not None:
+            scope.spent += received.usage
+        return self._reply(received)
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> JsonObject:
         """What `ask` would send, apart from address and credentials; the question for tokens even if it is refused."""

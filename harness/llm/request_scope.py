@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from harness.codec import digest
+from harness.records import Usage
 
 
 @dataclass
@@ -28,6 +29,8 @@ class RequestScope:
     """Those that are not answered yet."""
     answered: list[str] = field(default_factory=list)
     """Since the last record."""
+    spent: Usage = field(default_factory=Usage)
+    """What answers cost that came over the network, whatever became of them."""
 
     @classmethod
     def after(cls, task_id: str, trial: int, recorded: Iterable[tuple[str, ...]]) -> Self:

@@ -316,6 +316,8 @@ class Failed:
     message: str
     effects: tuple[SideEffect, ...] = ()
     """Effects seen since the last record."""
+    usage: Usage = optional(factory=Usage)  # noqa: RUF009 (a field)
+    """Of requests that were answered for a decision which was not made."""
     unsent: bool = optional(False)
     """The pending action was surely not sent to any site: it was not begun, or none of its requests found a connection.
     """
