@@ -127,7 +127,9 @@ class Deadline:
         self._why = self._why or why
         self._whole |= whole
         for limit in self._running:
-            limit.reschedule(asyncio.get_running_loop().time())
+            # One whose time is over ends already, and asyncio refuses to move it.
+            if not limit.expired():
+                limit.reschedule(asyncio.get_running_loop().time())
 
     def check(self) -> None:
         """Raises: BrowserCrashed: Browser, page or a process they rely on died."""
