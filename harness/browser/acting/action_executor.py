@@ -48,15 +48,21 @@ _WAITED = """(limit) => new Promise((resolve) => {
   observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
 })"""
 # `instant`: with a page's own `scroll-behavior: smooth` it would still be moving when it is read.
+# By the prototype: fields take the place of what their form has itself (`<input name=parentElement>`).
 _SCROLL = """([sign, within]) => {
+  const own = (one, name) => Reflect.get(Element.prototype, name, one);
   let page = document.scrollingElement || document.body;
   if (within && page.scrollHeight <= window.innerHeight) {
-    const scrolls = (one) => one.scrollHeight > one.clientHeight && /auto|scroll/.test(getComputedStyle(one).overflowY);
+    const scrolls = (one) => {
+      const isHigher = own(one, "scrollHeight") > own(one, "clientHeight");
+      return isHigher && /auto|scroll/.test(getComputedStyle(one).overflowY);
+    };
     let inner = document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2);
-    while (inner && !scrolls(inner)) inner = inner.parentElement;
+    while (inner && !scrolls(inner)) inner = own(inner, "parentElement");
     page = inner || page;
   }
-  page.scrollTo({ top: page.scrollTop + sign * window.innerHeight, behavior: "instant" });
+  const top = own(page, "scrollTop") + sign * window.innerHeight;
+  own(page, "scrollTo").call(page, { top, behavior: "instant" });
 }"""
 
 

@@ -1,20 +1,25 @@
 // What acting needs to know of one element, or does to one that no mouse or keyboard can do. Called with `this` = node.
 function (task, value) {
+  // Fields take the place of what their form has itself (`<input name=closest>`), also in our world: prototypes are asked.
+  const own = (one, name) => Reflect.get(Object.getPrototypeOf(one), name, one);
+  const call = (one, name, ...given) => own(one, name).apply(one, given);
   const node = this;
-  if (!node.isConnected) return { gone: true };
-  const element = node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement || node.documentElement || node.host;
-  const view = element.ownerDocument.defaultView;
-  const tag = element.localName;
-  const option = element.closest("option");
+  if (!own(node, "isConnected")) return { gone: true };
+  const nodeType = own(node, "nodeType");
+  const element = nodeType === Node.ELEMENT_NODE ? node : node.parentElement || node.documentElement || node.host;
+  const page = own(element, "ownerDocument");
+  const view = page.defaultView;
+  const tag = own(element, "localName");
+  const option = call(element, "closest", "option");
   const list = tag === "select" ? element : option ? option.closest("select") : null;
 
   const rects = () => {
-    if (node.nodeType === Node.TEXT_NODE) {
-      const range = element.ownerDocument.createRange();
+    if (nodeType === Node.TEXT_NODE) {
+      const range = page.createRange();
       range.selectNode(node);
       return [range.getBoundingClientRect(), ...range.getClientRects()];
     }
-    return [element.getBoundingClientRect(), ...element.getClientRects()];
+    return [call(element, "getBoundingClientRect"), ...call(element, "getClientRects")];
   };
   // A point of the element, in its own viewport, at which a click meets it.
   const aim = () => {
@@ -22,16 +27,18 @@ function (task, value) {
     const points = boxes.map((box) => ({ x: box.x + box.width / 2, y: box.y + box.height / 2 }));
     const within = points.filter(({ x, y }) => x >= 0 && y >= 0 && x < view.innerWidth && y < view.innerHeight);
     const meets = within.find(({ x, y }) => {
-      const hit = element.getRootNode().elementFromPoint(x, y);
-      return hit && (element.contains(hit) || hit.contains(element) && hit.matches("label, button, a") || hit.control === element);
+      const hit = call(element, "getRootNode").elementFromPoint(x, y);
+      if (!hit || call(element, "contains", hit)) return Boolean(hit);
+      const holds = call(hit, "contains", element) && call(hit, "matches", "label, button, a");
+      return holds || own(hit, "control") === element;
     });
     return { point: meets || within[0] || points[0], sure: Boolean(meets) };
   };
   const locate = () => {
-    if (node.nodeType === Node.DOCUMENT_NODE || element === element.ownerDocument.documentElement) return { x: 5, y: 5 };
+    if (nodeType === Node.DOCUMENT_NODE || element === page.documentElement) return { x: 5, y: 5 };
     let { point, sure } = aim();
     if (point && !sure) {
-      element.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" });
+      call(element, "scrollIntoView", { block: "center", inline: "nearest", behavior: "instant" });
       ({ point, sure } = aim());
     }
     if (!point) return { hidden: true };
@@ -89,7 +96,7 @@ function (task, value) {
       const type = tag === "input" ? element.type : "";
       // It takes any text, and only shows it: no number, no date, no list of suggestions.
       const takesText = tag === "textarea" || (/^(text|search|email|password|tel|url)$/.test(type) && element.list === null);
-      const [isOption, isList, filled] = [option, list, element.value].map(Boolean);
+      const [isOption, isList, filled] = [option, list, own(element, "value")].map(Boolean);
       return { ...locate(), tag, type, option: isOption, list: isList, filled, takesText };
     }
     case "pick":
@@ -103,8 +110,9 @@ function (task, value) {
     case "fill":
       return fill();
     case "checked": {
-      const box = element.matches("input[type=checkbox], input[type=radio]") ? element : element.control;
-      const said = element.getAttribute("aria-checked") || element.getAttribute("aria-pressed");
+      const isBox = call(element, "matches", "input[type=checkbox], input[type=radio]");
+      const box = isBox ? element : own(element, "control");
+      const said = call(element, "getAttribute", "aria-checked") || call(element, "getAttribute", "aria-pressed");
       return { tag, checked: box && "checked" in box ? box.checked : said === null ? null : said === "true" };
     }
     case "link": {
@@ -115,12 +123,11 @@ function (task, value) {
     }
     case "matched": {
       // The part of a control that was seen stands for the control; a selector that cannot be read fits nothing.
-      const page = element.ownerDocument;
-      const own = [element, element.closest("a, button, label, option, select, summary")].filter(Boolean);
+      const parts = [element, call(element, "closest", "a, button, label, option, select, summary")].filter(Boolean);
       const fits = (selector) => {
-        if (!/^\.?\/\//.test(selector)) return own.some((one) => one.matches(selector));
+        if (!/^\.?\/\//.test(selector)) return parts.some((one) => call(one, "matches", selector));
         const found = page.evaluate(selector, page, null, XPathResult.UNORDERED_NODE_SNAPSHOT_TYPE, null);
-        for (let at = 0; at < found.snapshotLength; at++) if (own.includes(found.snapshotItem(at))) return true;
+        for (let at = 0; at < found.snapshotLength; at++) if (parts.includes(found.snapshotItem(at))) return true;
         return false;
       };
       const safely = (selector) => {

@@ -31,10 +31,13 @@ _PAGE = f"""function () {{
 _WINDOW = "function () { return this.ownerDocument.defaultView; }"
 # At first any listener on the page counted, and hardly any page qualified.
 _PASSES = """function (...others) {
-    for (let at = this; at; at = at.parentNode ?? at.host) if (others.includes(at)) return true;
+    const parent = Object.getOwnPropertyDescriptor(Node.prototype, "parentNode").get;
+    for (let at = this; at; at = parent.call(at) ?? at.host) if (others.includes(at)) return true;
     return false;
 }"""
-"""Whether an event on its way to the element passes one of the others."""
+"""Whether an event on its way to the element passes one of the others. A field can be called `parentNode`, and stands in
+for that of its form.
+"""
 _TYPING = frozenset(
     "keydown keypress keyup beforeinput input textInput selectionchange compositionstart compositionupdate"
     " compositionend".split()

@@ -1,8 +1,10 @@
 // The element under a point of this document, or its focused element; null when there is none.
 //
 // What a person would name is a control around the point (the button, not the picture in it), and of a label its field.
-// Runs in an isolated world, so the page cannot change what it calls.
+// Runs in an isolated world, so the page cannot change what it calls; but fields take the place of what their form has
+// itself (`<input name=parentElement>`), hence the prototype.
 (point) => {
+  const own = (one, name) => Reflect.get(Element.prototype, name, one);
   const controls =
     "a[href], area[href], button, input, select, textarea, option, summary, label, [contenteditable=''], [contenteditable=true]," +
     "[role=button], [role=link], [role=checkbox], [role=radio], [role=switch], [role=tab], [role=option], [role=menuitem]," +
@@ -11,7 +13,9 @@
   const named = "[aria-label], [aria-labelledby], [role], [draggable=true], img, svg, canvas, td, th, li";
   const inner = (root) => (point ? root.elementFromPoint(point[0], point[1]) : root.activeElement);
   const around = (one, selector) => {
-    for (let at = one; at; at = at.parentElement ?? at.getRootNode().host) if (at.matches(selector)) return at;
+    for (let at = one; at; at = own(at, "parentElement") ?? own(at, "getRootNode").call(at).host) {
+      if (own(at, "matches").call(at, selector)) return at;
+    }
     return null;
   };
   let at = inner(document);

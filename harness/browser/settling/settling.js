@@ -14,6 +14,8 @@
   const MOST = 100; // timers that `due` tells of
   if (window.__cairn) return window.__cairn.watch(); // the window outlived its first, empty document
 
+  // Named images and forms take the place of what a document has itself (`<img name=hidden>`).
+  const own = (name) => Reflect.get(Document.prototype, name, document);
   const now = performance.now.bind(performance);
   const native = {
     setTimeout: window.setTimeout.bind(window),
@@ -36,7 +38,7 @@
   let worn = false;
 
   const address = (url) => {
-    try { return new URL(url, document.baseURI).href.split("?")[0]; } catch { return String(url); }
+    try { return new URL(url, own("baseURI")).href.split("?")[0]; } catch { return String(url); }
   };
   // Run as part of a chain. The chain is kept for some microtasks, because `await` continues there.
   const enter = (age, timer) => {
@@ -257,19 +259,19 @@
 
   // One rendered frame and whatever it posted; a hidden page renders none, so it waits for a moment instead.
   const frame = () => new Promise((resolve) => {
-    const limit = native.setTimeout(resolve, document.hidden ? 20 : FRAME);
+    const limit = native.setTimeout(resolve, own("hidden") ? 20 : FRAME);
     native.frame(() => {
       native.clearTimeout(limit);
       native.setTimeout(resolve, 1);
     });
   });
-  const moving = () => document.getAnimations().some((animation) => {
+  const moving = () => own("getAnimations").call(document).some((animation) => {
     const timing = animation.effect && animation.effect.getComputedTiming();
     return animation.playState === "running" && timing && timing.endTime - (animation.currentTime ?? 0) <= HORIZON;
   });
   const busy = (ignored) => {
-    if (document.readyState === "loading") return "the document";
-    if (document.readyState !== "complete" && now() - (parsed ?? 0) < PATIENCE) return "images or scripts";
+    if (own("readyState") === "loading") return "the document";
+    if (own("readyState") !== "complete" && now() - (parsed ?? 0) < PATIENCE) return "images or scripts";
     for (const { what, url } of pending.values()) if (url === null || !ignored.includes(url)) return what;
     return moving() ? "an animation" : "";
   };
@@ -291,7 +293,7 @@
         const requests = [...pending.values()].map(({ url }) => url).filter((url) => url !== null);
         if (late) worn = true;
         rest = { changes, frame: frame() };
-        return { busy: what, ticking: overrun && ticks > 0, requests, due: due(), elements: document.getElementsByTagName("*").length };
+        return { busy: what, ticking: overrun && ticks > 0, requests, due: due(), elements: own("getElementsByTagName").call(document, "*").length };
       }
       seen = changes;
     }

@@ -1,20 +1,23 @@
 // What the form fields of this document hold, as "number:hash"; "" when there are none.
 //
 // Hidden fields are left out (they hold tokens that differ with every visit), and of a password only its length counts.
-// Runs in an isolated world, so the page cannot change what it calls.
+// Runs in an isolated world, so the page cannot change what it calls; but fields take the place of what their form has
+// itself, and a form can be editable.
 () => {
+  const own = (one, name) => Reflect.get(Object.getPrototypeOf(one), name, one);
   const parts = [];
   const fields = document.querySelectorAll("input, textarea, select, [contenteditable]");
   for (const one of fields) {
-    const type = one.localName === "input" ? one.type : one.localName;
+    const name = own(one, "localName");
+    const type = name === "input" ? one.type : name;
     if (type === "hidden") continue;
     let held;
     if (type === "password") held = one.value.length;
     else if (type === "checkbox" || type === "radio") held = one.checked;
     else if (type === "select") held = Array.from(one.selectedOptions, (option) => option.value).join("\u001f");
     else if (type === "file") held = Array.from(one.files, (file) => file.name).join("\u001f");
-    else held = one.localName === "input" || type === "textarea" ? one.value : one.textContent;
-    parts.push(`${type}\u001e${one.name ?? ""}\u001e${held}`);
+    else held = name === "input" || type === "textarea" ? one.value : own(one, "textContent");
+    parts.push(`${type}\u001e${own(one, "name") ?? ""}\u001e${held}`);
   }
   if (!parts.length) return "";
   // cyrb53: 53 bits are enough to tell two states of one page apart.
