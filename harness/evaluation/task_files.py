@@ -76,7 +76,8 @@ class Fetcher:
     def __init__(self, sites: tuple[Site, ...], hosts: Iterable[str]) -> None:
         """`sites`: as they are reached; `hosts`: further ones that may be asked."""
         self._addresses = Addresses(sites)
-        self._hosts = {host_of(site.url) for site in sites} | {host.lower() for host in hosts}
+        further = {host.lower().removesuffix(":80").removesuffix(":443") for host in hosts}
+        self._hosts = {host_of(site.url) for site in sites} | further
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def read(self, place: str) -> bytes:

@@ -1,8 +1,13 @@
 """The two names of an address never leak into longer ones."""
 
+from urllib.parse import quote
+
 import pytest
 
-from harness.browser.network.addresses import Addresses
+from harness.browser.network import site_health
+from harness.browser.network.addresses import Addresses, SiteFinder
+from harness.browser.network.allowlist import Allowlist
+from harness.errors import SiteUnavailable
 from harness.records import Site
 
 SHOP = Site(name="shop", url="http://t3.shop.localhost:41873", canonical="http://shop.localhost")
@@ -71,6 +76,32 @@ def test_a_deployment_at_its_canonical_address_needs_no_mapping() -> None:
     same = Addresses((Site(name="wiki", url="http://wiki.org", canonical="http://wiki.org/"),))
     assert same.to_canonical_text("http://wiki.org/a") == "http://wiki.org/a"
     assert same.to_real("http://wiki.org/a") == "http://wiki.org/a"
+
+
+@pytest.mark.parametrize("url", ["http://box:80", "http://box:80/", "http://box", "https://box:443", "https://box"])
+@pytest.mark.parametrize("asked", ["http://box/a", "http://box:80/a", "https://box/a", "https://box:443/a"])
+def test_a_port_that_browsers_leave_out_makes_no_difference(url: str, asked: str) -> None:
+    site = Site(name="shop", url=url, canonical="http://shop.localhost")
+    addresses = Addresses((site,))
+    assert addresses.to_canonical_text(f"see {asked}.") == "see http://shop.localhost/a."
+    assert addresses.to_canonical_text(f"?u={quote(asked, safe='')}") == "?u=http%3A%2F%2Fshop.localhost%2Fa"
+    assert SiteFinder([("shop", url)])(asked) == "shop"
+    assert Allowlist((site,), allowed="sites").reaches(asked)
+    assert addresses.to_canonical_text("http://box:443/a http://box:8080/a") == "http://box:443/a http://box:8080/a"
+
+
+def test_a_canonical_address_may_be_written_with_the_port_that_browsers_leave_out() -> None:
+    for canonical in ("http://shop.localhost:80", "http://shop.localhost"):
+        addresses = Addresses((Site(name="shop", url="http://box:7780", canonical=canonical),))
+        for asked in ("http://shop.localhost/a", "http://shop.localhost:80/a", "https://shop.localhost:443/a"):
+            assert addresses.to_real(asked) == "http://box:7780/a"
+        assert addresses.to_canonical("http://box:7780/a") == "http://shop.localhost/a"
+
+
+async def test_a_site_whose_port_browsers_leave_out_is_seen_to_be_gone() -> None:
+    site = Site(name="shop", url="http://shop.localhost:80", canonical="http://shop.localhost")
+    with pytest.raises(SiteUnavailable, match="accepted no connection"):
+        await site_health.check([], [site], timeout_s=1.0, refused=["http://shop.localhost/a"])
 
 
 @pytest.mark.parametrize("text", ["http://t3.ſhop.localhost:41873/", "T3.ſHOP.localhost:41873"])

@@ -5,7 +5,7 @@ and `http://a.test/admin` is not in `http://a.test/administrator`. Longer addres
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from urllib.parse import quote, urlsplit
 
@@ -17,6 +17,8 @@ _END = r"(?![A-Za-z0-9_@%-])(?![.:][A-Za-z0-9])"
 _ENCODED_END = r"(?![A-Za-z0-9_@-])(?!(?:\.|%3A)[A-Za-z0-9])(?!%40)"
 _START = r"(?<![A-Za-z0-9._@:-])"
 _START_OF_URL = rf"(?:{_START}|(?<=blob:))"
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+"""Ports that browsers leave out of an address with this scheme."""
 _ANY_CASE = re.IGNORECASE | re.ASCII
 """Of letters a host can have: without ASCII a long s is an s, which no address means, and a pattern takes ten times as
 long.
@@ -28,7 +30,7 @@ class Addresses:
     """Maps between canonical and real addresses of one lane's sites."""
 
     def __init__(self, sites: tuple[Site, ...]) -> None:
-        moved = [site for site in sites if site.url.rstrip("/") != site.canonical.rstrip("/")]
+        moved = [site for site in sites if _bare(site.url) != _bare(site.canonical)]
         self._to_real = _Mapper([(_bare(site.canonical), _bare(site.url)) for site in moved])
         self._to_canonical = _Mapper([(_bare(site.url), _bare(site.canonical)) for site in moved])
         self._hosts_to_real = _hosts(moved, lambda site: (site.canonical, site.url))
@@ -59,12 +61,19 @@ class Addresses:
 
 
 def host_of(url: str) -> str:
-    """Host and port of an address, in small letters, without the user and password before them.
+    """Host and port of an address, in small letters, without the user and password before them, and without the port
+    that browsers leave out.
 
     Raises:
         ValueError: It is not an address.
     """
-    return urlsplit(url).netloc.rpartition("@")[2].lower()
+    parts = urlsplit(url)
+    return parts.netloc.rpartition("@")[2].lower().removesuffix(_DEFAULT_PORTS.get(parts.scheme, ""))
+
+
+def has_port(host: str) -> bool:
+    """Whether it is a host with its port, as `host_of` gives it."""
+    return re.search(r":\d+\Z", host) is not None
 
 
 def site_address(url: str) -> str:
@@ -135,9 +144,9 @@ class _Mapper:
 
         for old, new in self._pairs:
             address = _address(old)
-            for scheme in ("http://", "https://"):
-                add(scheme + address, new, _END, start=_START_OF_URL)
-                add(quote(scheme + address, safe=""), quote(new, safe=""), _ENCODED_END)
+            for url in _spellings(address):
+                add(url, new, _END, start=_START_OF_URL)
+                add(quote(url, safe=""), quote(new, safe=""), _ENCODED_END)
             if "/" not in address + _address(new) and re.search("[.:]", address):
                 add(address, _address(new), _END)
         parts.sort(key=lambda part: len(part[0]), reverse=True)
@@ -147,7 +156,8 @@ class _Mapper:
     def _bases(self) -> list[tuple[re.Pattern[str], str]]:
         """What finds an address at the beginning of another, the longest first."""
         bases = sorted({_address(old): new for old, new in self._pairs}.items(), key=lambda item: -len(item[0]))
-        return [(re.compile(rf"https?://{re.escape(old)}{_END}", _ANY_CASE), new) for old, new in bases]
+        spelled = [("|".join(map(re.escape, _spellings(old))), new) for old, new in bases]
+        return [(re.compile(f"(?:{urls}){_END}", _ANY_CASE), new) for urls, new in spelled]
 
 
 def _mark(url: str) -> str:
@@ -156,7 +166,19 @@ def _mark(url: str) -> str:
 
 
 def _bare(url: str) -> str:
-    return url.rstrip("/")
+    """As browsers write it, which leave out some ports, without the final slash."""
+    scheme, mark, address = url.rstrip("/").partition("://")
+    host, slash, path = address.partition("/")
+    return scheme + mark + host.removesuffix(_DEFAULT_PORTS.get(scheme.lower(), "")) + slash + path
+
+
+def _spellings(address: str) -> Iterator[str]:
+    """The addresses with a scheme that mean this one: text may name a port that browsers leave out."""
+    host, slash, path = address.partition("/")
+    for scheme, port in _DEFAULT_PORTS.items():
+        yield f"{scheme}://{address}"
+        if not has_port(host):
+            yield f"{scheme}://{host}{port}{slash}{path}"
 
 
 def _address(url: str) -> str:
