@@ -279,6 +279,24 @@ async def test_lanes_reach_their_own_copy_of_a_site_only(web: Web) -> None:
         assert not [asked for asked in web.asked if asked.headers["host"].startswith("t9")]
 
 
+async def test_a_site_without_a_port_opens_no_other_port_of_its_host(web: Web) -> None:
+    plain = Site(name="blog", url="http://blog.localhost", canonical="http://blog.localhost")
+    for path in ("/", "/other"):
+        web.page(path, "<p>here</p>")
+    async with web.pool(QUICK, web.site, plain) as pool, visiting(pool, web) as visit:
+        await visit.act(Goto(url=f"http://blog.localhost:{web.port}/other"))
+        assert "outside the sites" in visit.notices
+        ask = "fetch(url, {mode: 'no-cors'}).then(() => 'answered', () => 'refused')"
+        page = visit.env._window.tabs.current.page
+        said = [await page.evaluate(f"(url) => {ask}", f"{url}/other") for url in (web.site.url, _at(plain.url, web))]
+    assert said == ["answered", "refused"]
+    assert not [asked for asked in web.asked if asked.headers["host"].startswith("blog")]
+
+
+def _at(url: str, web: Web) -> str:
+    return f"{url}:{web.port}"
+
+
 async def _told(host: str) -> tuple[int, dict[str, str], str]:
     return html(f"<p>host {host.split('.')[0]}</p>")
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import ProxySettings
 
-from harness.browser.network.addresses import host_of
+from harness.browser.network.addresses import has_port, host_of
 from harness.browser.network.local_addresses import Address, host_of_page, literal, why_local, why_local_name
 from harness.browser.visit_policy import NO_VISITS, VisitPolicy
 from harness.errors import ActionFailed
@@ -81,7 +81,9 @@ class Allowlist:
             goes_directly: Whether this machine reaches a host without a proxy of its own.
         """
         if self._hosts is not None:
-            return {"server": _NOBODY, "bypass": ",".join([_ALSO_LOCAL, *sorted(self._hosts)])}
+            # Chromium takes an exception without a port for all ports of its host.
+            ports = [host if has_port(host) else f"{host}:80,{host}:443" for host in sorted(self._hosts)]
+            return {"server": _NOBODY, "bypass": ",".join([_ALSO_LOCAL, *ports])}
         direct = sorted(host for host in self._exceptions() if goes_directly(host.removeprefix("*.")))
         # Chromium's own checks of local networks ask the person, and do not hold for navigations.
         return {"server": server, "bypass": ",".join([_ALSO_LOCAL, *direct])}
