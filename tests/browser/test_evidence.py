@@ -110,6 +110,15 @@ class TestInABrowser:
         ):
             assert word in error and bool(error) is bool(word)
 
+    async def test_an_address_that_is_refused_is_refused_to_each_target(
+        self, web: Web, chromium: ChromiumPool
+    ) -> None:
+        web.page("/", "<p>here</p>")
+        here, outside = (target(url, "document.URL") for url in ("http://shop.localhost/", "http://example.org/"))
+        found = await gathered(chromium, web, here, outside, outside, here)
+        assert [selection.value for selection in found.selections] == [here.url, None, None, here.url]
+        assert ["outside" in selection.error for selection in found.selections] == [False, True, True, False]
+
     @pytest.mark.slow
     async def test_a_locator_that_never_ends_is_bounded(self, web: Web, chromium: ChromiumPool) -> None:
         web.page("/", "<p>here</p>")

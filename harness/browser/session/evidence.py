@@ -146,7 +146,7 @@ class _Gatherer:
             return self._other
         await self.close()
         self._other = await self._window.tabs.open()
-        self._fresh_at = url
+        self._fresh_at = ""  # the tab stays blank if the address is refused
         real = self._window.lane.addresses.to_real(url)
         try:
             self._window.lane.guard.check(real, shown=url)
@@ -157,6 +157,7 @@ class _Gatherer:
         except ActionFailed as exc:
             raise SiteUnavailable(f"gathering evidence: {exc}") from exc
         self._other = await self._window.settler.settle()
+        self._fresh_at = url
         self._suspect_status(url)
         return self._other
 
