@@ -7,12 +7,15 @@ to import httpx2 takes 75 ms of processor time, which a supervisor that only res
 
 import asyncio
 import re
+import socket
+import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import TypeVar
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from io import BufferedReader, RawIOBase
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
 
 from harness.errors import SiteUnavailable
@@ -49,6 +52,7 @@ async def fetch(  # noqa: PLR0913 (what a request is)
     """Send one request and read the whole answer (10 MB at most: `LARGEST`).
 
     Args:
+        timeout_s: For the whole answer, and for that of each address that a redirect leads to.
         allowed: Asked of the address and of each that a redirect leads to, before it is contacted.
 
     Raises:
@@ -115,6 +119,7 @@ def _send(asked: _Asked, timeout_s: float) -> tuple[HttpAnswer, str | None]:
         host = parts.hostname or ""
         made = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = made("127.0.0.1" if host.endswith(".localhost") else host, parts.port, timeout=timeout_s)
+        connection.response_class = _answered_before(time.monotonic() + timeout_s)
         with closing(connection):
             path = urlunsplit(("", "", parts.path or "/", parts.query, ""))
             headers = {"Host": parts.netloc.rpartition("@")[2], **_credentials(parts), **asked.headers}
@@ -125,6 +130,39 @@ def _send(asked: _Asked, timeout_s: float) -> tuple[HttpAnswer, str | None]:
             return answer, response.getheader("Location") if 300 <= response.status < 400 else None
     except (OSError, HTTPException, ValueError) as exc:
         raise SiteUnavailable(f"{shown(asked.url)} does not answer ({exc}); start the site, then run again") from exc
+
+
+def _answered_before(until: float) -> type[HTTPResponse]:
+    """An answer that has to be whole by this time of the monotonic clock."""
+
+    class Answer(HTTPResponse):
+        def __init__(self, sock: socket.socket, *args: Any, **how: Any) -> None:
+            super().__init__(sock, *args, **how)
+            self.fp = BufferedReader(_Received(self.fp.detach(), sock, until))
+
+    return Answer
+
+
+class _Received(RawIOBase):
+    """What comes from a socket until a time is over: the socket's own limit is for each piece, however small."""
+
+    def __init__(self, pieces: RawIOBase, sock: socket.socket, until: float) -> None:
+        self._pieces = pieces
+        self._sock = sock
+        self._until = until
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if (left_s := self._until - time.monotonic()) <= 0:
+            raise TimeoutError("timed out")
+        self._sock.settimeout(left_s)
+        return self._pieces.readinto(buffer)
+
+    def close(self) -> None:
+        self._pieces.close()
+        super().close()
 
 
 def _credentials(parts: SplitResult) -> dict[str, str]:
