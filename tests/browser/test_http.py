@@ -8,6 +8,7 @@ import pytest
 
 from harness.browser.network.http import fetch, is_up
 from harness.errors import SiteUnavailable
+from tests.browser.conftest import Web, html
 
 HEAD = b"HTTP/1.1 200 X\r\ncontent-type: text/html\r\n"
 
@@ -49,3 +50,39 @@ async def test_an_answer_that_never_ends_is_given_up_in_time(begin: bytes) -> No
         with pytest.raises(SiteUnavailable, match="does not answer"):
             await fetch(url, timeout_s=0.5)
         assert not await is_up(url, timeout_s=0.5)
+
+
+@asynccontextmanager
+async def a_web() -> AsyncIterator[Web]:
+    web = Web()
+    async with await asyncio.start_server(web.serve, "127.0.0.1", 0) as listening:
+        web.port = listening.sockets[0].getsockname()[1]
+        yield web
+
+
+def moved(status: int, place: str) -> tuple[int, dict[str, str], str]:
+    return status, {"location": place}, ""
+
+
+@pytest.mark.parametrize(("status", "method"), [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")])
+async def test_a_redirect_says_whether_the_request_is_made_there(status: int, method: str) -> None:
+    async with a_web() as web:
+        web.pages["/reset"], web.pages["/reset/"] = moved(status, "/reset/"), html("done")
+        headers = {"authorization": "Bearer key"}
+        answer = await fetch(f"http://127.0.0.1:{web.port}/reset", method="POST", headers=headers, body=b"all")
+        assert answer.status == 200
+        assert [(one.method, one.body) for one in web.asked] == [("POST", "all"), (method, "all" * (method == "POST"))]
+        assert web.asked[1].headers["authorization"] == "Bearer key"
+
+
+async def test_what_was_sent_goes_to_no_other_server_with_a_redirect() -> None:
+    async with a_web() as web, a_web() as other:
+        other.pages["/reset"] = html("done")
+        web.pages["/reset"] = moved(308, f"http://127.0.0.1:{other.port}/reset")
+        url, headers = f"http://127.0.0.1:{web.port}/reset", {"authorization": "Bearer key"}
+        with pytest.raises(SiteUnavailable, match="another server"):
+            await fetch(url, method="POST", headers=headers, body=b"password=x")
+        assert not other.asked
+        assert (await fetch(url, method="POST", headers=headers, body=b"")).status == 200
+        (asked,) = other.asked
+        assert asked.method == "POST" and "authorization" not in asked.headers

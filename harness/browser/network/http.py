@@ -1,8 +1,9 @@
 """Plain HTTP requests outside the browser: resets, login probes, and the requests of `func:` targets.
 
 Names under `.localhost` are this machine, as in Chromium; the system's resolver need not know them. Redirects are
-followed. A response is data whatever its status; no response is `SiteUnavailable`. The standard library sends them:
-to import httpx2 takes 75 ms of processor time, which a supervisor that only resets sites would pay at each start.
+followed, and 307 and 308 repeat the request. A response is data whatever its status; no response is `SiteUnavailable`.
+The standard library sends them: to import httpx2 takes 75 ms of processor time, which a supervisor that only resets
+sites would pay at each start.
 """
 
 import asyncio
@@ -22,6 +23,8 @@ from harness.errors import SiteUnavailable
 
 LARGEST = 10_000_000
 _MOST_REDIRECTS = 10
+_REPEATED = frozenset({307, 308})
+"""Redirects that say that the same request is to be made elsewhere; any other asks for a GET."""
 _CLOCKS_DIFFER_S = 1.0
 T = TypeVar("T")
 
@@ -56,7 +59,8 @@ async def fetch(  # noqa: PLR0913 (what a request is)
         allowed: Asked of the address and of each that a redirect leads to, before it is contacted.
 
     Raises:
-        SiteUnavailable: There is no answer in time, or it would come from an address that is not allowed.
+        SiteUnavailable: There is no answer in time, it would come from an address that is not allowed, or a redirect
+            would send the body to another server.
     """
     asked = _Asked(method, url, dict(headers or {}), body)
     # Only a GET is sent again: what another method changes may have been changed already.
@@ -107,8 +111,11 @@ def _follow(asked: _Asked, timeout_s: float, allowed: Callable[[str], bool]) -> 
             return replace(answer, cookies=cookies)
         url = urljoin(asked.url, location)
         same = urlsplit(url).netloc == urlsplit(asked.url).netloc
-        # Headers may hold a password, which another server is not to have.
-        asked = _Asked("GET", url, asked.headers if same else {}, None)
+        method, body = (asked.method, asked.body) if answer.status in _REPEATED else ("GET", None)
+        # Headers and body may hold a password, which another server is not to have.
+        if body and not same:
+            raise SiteUnavailable(f"{shown(asked.url)} redirects what was sent to it to another server, {shown(url)}")
+        asked = _Asked(method, url, asked.headers if same else {}, body)
     raise SiteUnavailable(f"{shown(asked.url)} redirects too often")
 
 
