@@ -136,6 +136,28 @@ async def test_a_document_that_comes_while_time_stands_still_stands_still(web: W
         await told.still("late")
 
 
+async def test_the_time_of_new_documents_goes_on_after_a_page_that_did_not_answer(web: Web) -> None:
+    told, hangs = asyncio.Event(), asyncio.Event()
+
+    async def answer(asked: Asked) -> Any:
+        if asked.path == "/tell":
+            await told.wait()
+        else:
+            hangs.set()
+        return 200, {}, "ok"
+
+    web.pages["/tell"] = web.pages["/hangs"] = answer
+    hang = "const ask = new XMLHttpRequest(); ask.open('GET', '/hangs', false); ask.send(); for (;;);"
+    web.page("/", f"<a href=/next>next</a><script>fetch('/tell').then(() => {{ {hang} }})</script>")
+    web.page("/next", "<p id=out>waiting</p><script>setTimeout(() => out.textContent = 'went on', 50)</script>")
+    quick = replace(STOPPED, settle_timeout_s=2.0, action_timeout_s=3.0)
+    async with visiting(web.pool(quick), web) as visit:
+        told.set()
+        await hangs.wait()
+        assert "'went on'" in await visit.click("link", "next")
+        assert "its time may not have been stopped" in visit.notices
+
+
 CHECKS = """
 const said = [];
 const is = (what, holds) => { if (!holds) said.push(what) };

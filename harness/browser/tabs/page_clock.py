@@ -37,6 +37,8 @@ class PageClock:
         """By the loop's clock; None = time goes on."""
         self._told = AsyncExitStack()
         """What new documents are told, until they are told something else."""
+        self._telling: asyncio.Task[None] | None = None
+        """Tells them, one after the other."""
         self._apart: WeakKeyDictionary[Frame, tuple[str, CDPSession | None]] = WeakKeyDictionary()
         """Address of a frame, and its session if it is of another process than its page."""
 
@@ -63,22 +65,25 @@ class PageClock:
     async def _tell(self, what: str, *, rate: float) -> None:
         # How long time has stood still in all, so that the clock does not jump from page to page.
         state = f"{self.stood_s * 1000:.0f}, {'true' if self._since is not None else 'false'}"
-        before, self._told = self._told, AsyncExitStack()
+        self._telling = asyncio.create_task(self._tell_new(f"window.__cairnClock?.begin({state})", self._telling))
         try:
             async with asyncio.timeout(self._limit_s):
                 await together(
-                    self._tell_new(f"window.__cairnClock?.begin({state})"),
+                    # Goes on after the limit: what new documents were told before would be told to them for ever.
+                    asyncio.shield(self._telling),
                     *(_heard(self._tell_tab(tab, what, rate)) for tab in self._tabs.all),
                 )
-                # Last, so that a document that comes meanwhile is told by one of the two scripts at least.
-                await before.aclose()
         except TimeoutError:
             self._tabs.notice("a page did not respond, and its time may not have been stopped")
-        except Error:
-            pass  # the browser is gone, which shows where it is used
 
-    async def _tell_new(self, script: str) -> None:
-        await self._told.enter_async_context(await self._context.add_init_script(script))
+    async def _tell_new(self, script: str, earlier: asyncio.Task[None] | None) -> None:
+        if earlier is not None:
+            await asyncio.wait([earlier])
+        before, self._told = self._told, AsyncExitStack()
+        with suppress(Error):  # the browser is gone, which shows where it is used
+            await self._told.enter_async_context(await self._context.add_init_script(script))
+            # Last, so that a document that comes meanwhile is told by one of the two scripts at least.
+            await before.aclose()
 
     async def _tell_tab(self, tab: Tab, what: str, rate: float) -> None:
         if not tab.target:  # it opens; its documents are told as they come
