@@ -1,15 +1,18 @@
 """One browser per worker, one context per episode, and everything that can die of them."""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import psutil
 import pytest
-from playwright.async_api import Error
+from playwright.async_api import Browser, Error
 
 from harness.actions import Click, Goto, InvalidAction
+from harness.browser.network.allowlist import Allowlist
 from harness.browser.session.chromium import ChromiumPool
+from harness.browser.visit_policy import BrowserVisits, NoVisits
 from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable
 from harness.records import Episode, Site
 from harness.settings.browser import BrowserSettings
@@ -61,6 +64,50 @@ async def test_a_browser_nobody_wanted_after_all_ends_with_its_pool(web: Web) ->
     assert pool.starts == 1
     left = set(psutil.Process().children(recursive=True)) - before
     await until(lambda: not alive(process.pid for process in left))
+
+
+class Refusing(NoVisits):
+    async def guard(self, browser: Browser) -> BrowserVisits:
+        raise Error("Target page, context or browser has been closed")
+
+
+async def test_a_browser_whose_visits_cannot_be_guarded_ends_and_is_an_infrastructure_error(web: Web) -> None:
+    before = set(psutil.Process().children(recursive=True))
+    async with ChromiumPool(QUICK, sites=lambda _: (web.site,), visits=Refusing()) as pool:
+        with pytest.raises(BrowserCrashed, match="has been closed"):
+            async with pool.open(a_task(web), 0):
+                pass
+    left = set(psutil.Process().children(recursive=True)) - before
+    await until(lambda: not alive(process.pid for process in left))
+
+
+async def test_a_browser_is_kept_for_an_episode_that_is_about_to_begin_in_it(web: Web) -> None:
+    web.page("/", "<p>alive</p>")
+    waits, goes = asyncio.Event(), asyncio.Event()
+
+    async def begun_late() -> str:
+        async with visiting(pool, web) as visit:
+            return visit.text
+
+    async with pool_for(web, replace(QUICK, allowed="any")) as pool:
+        serving = pool._pages.serving
+
+        @asynccontextmanager
+        async def late(guard: Allowlist) -> AsyncIterator[str]:
+            waits.set()
+            await goes.wait()
+            async with serving(guard) as server:
+                yield server
+
+        with pytest.raises(BrowserCrashed, match="a process ended"):
+            async with pool.open(a_task(web), 0):
+                pool._pages.serving = late  # type: ignore[method-assign]
+                other = asyncio.create_task(begun_late())
+                await waits.wait()
+                raise BrowserCrashed("a process ended", whole=True)
+        goes.set()
+        assert "'alive'" in await other
+        assert pool.starts == 1
 
 
 @pytest.mark.parametrize("early", [False, True])

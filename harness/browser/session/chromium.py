@@ -29,7 +29,7 @@ from harness.browser.driver.frame_queue import SWITCHES as ON_DEMAND
 from harness.browser.driver.frame_queue import FrameQueue
 from harness.browser.driver.memory_watch import MemoryWatch
 from harness.browser.driver.pipe_receiver import shared_pipe
-from harness.browser.driver.playwright_errors import first_line
+from harness.browser.driver.playwright_errors import crashed, first_line
 from harness.browser.driver.process_watch import ProcessWatch, browser_pid
 from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import Allowlist
@@ -147,7 +147,7 @@ class ChromiumPool:
         life = await self._lonely() if alone else await self._running()
         sites = tuple(replace(site, url=instances.get(site.name, site.url)) for site in self._sites(lane))
         guard = Allowlist(sites, allowed=self._settings.allowed, visits=self._visits)
-        async with AsyncExitStack() as serving:
+        async with self._used(life), AsyncExitStack() as serving:
             server = await serving.enter_async_context(self._pages.serving(guard)) if guard.is_open else ""
             place = SiteBinding(
                 number=lane,
@@ -166,9 +166,20 @@ class ChromiumPool:
                 yield environment
 
     @asynccontextmanager
+    async def _used(self, life: "_Life") -> AsyncIterator[None]:
+        """Keep a browser for an episode, from the moment on at which it gets it."""
+        life.users += 1
+        try:
+            yield
+        finally:
+            life.users -= 1
+            if life in self._replaced and not life.users:
+                self._replaced.remove(life)
+                await self._end(life)
+
+    @asynccontextmanager
     async def _episode(self, life: "_Life", environment: BrowserEnvironment) -> AsyncIterator[BrowserEnvironment]:
         """One episode in a browser."""
-        life.users += 1
         try:
             yield environment
         except BrowserCrashed as exc:
@@ -232,9 +243,16 @@ class ChromiumPool:
             await asyncio.to_thread(executable.refuse_stranger, path)
             raise BrowserCrashed(f"{path} does not start: {first_line(exc)}") from exc
         self.starts += 1
-        life.visits = await self._visits.guard(life.browser)
-        if (most_mb := self._settings.max_memory_mb) is not None:
-            await life.bound_memory(most_mb)
+        # A browser that nobody gets must not stay behind.
+        async with AsyncExitStack() as undo:
+            undo.push_async_callback(self._end, life)
+            try:
+                life.visits = await self._visits.guard(life.browser)
+            except Error as exc:
+                raise crashed(exc, "the policy of its visits was set up") from exc
+            if (most_mb := self._settings.max_memory_mb) is not None:
+                await life.bound_memory(most_mb)
+            undo.pop_all()
         return life
 
     async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> "_Life":
@@ -277,11 +295,6 @@ class ChromiumPool:
         except (TimeoutError, Error, BrowserCrashed) as exc:
             logger.warning("replacing a browser that did not close an episode: %s", exc)
             self._replace(life)
-        finally:
-            life.users -= 1
-            if life in self._replaced and not life.users:
-                self._replaced.remove(life)
-                await self._end(life)
 
     def _replace(self, life: "_Life") -> None:
         """Give it to no new episode."""
