@@ -6,6 +6,7 @@ import pytest
 
 from harness.actions import CloseTab, GoBack, Goto, NewTab, TabFocus
 from harness.browser.session.chromium import ChromiumPool
+from harness.browser.tabs.tab import Tab
 from harness.records import Refused
 from tests.browser.conftest import Web, visiting
 
@@ -171,3 +172,14 @@ async def test_a_page_has_the_source_playwright_says_it_has(web: Web, chromium: 
     async with visiting(chromium, web) as visit:
         tab = visit.env._window.tabs.current
         assert await tab.source() == (await tab.page.title(), await tab.page.content())
+
+
+async def test_a_tab_that_is_attached_twice_at_once_listens_once(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<p>here</p>")
+    async with visiting(chromium, web) as visit:
+        window = visit.env._window
+        tab = Tab(window.tabs.current.page, asyncio.Event(), window.storage)
+        await asyncio.gather(tab.attach(), tab.attach())
+        await tab.page.reload()
+        await tab.cdp.send("Page.getFrameTree")
+        assert tab.commits == 1

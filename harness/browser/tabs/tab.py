@@ -72,6 +72,7 @@ class Tab:
         self.timers: Sequence[PageTimer] = ()
         """Those that were pending when the page last settled."""
         self._cdp: CDPSession | None = None
+        self._attaching = asyncio.Lock()
         self._main = ""
         self._loader = ""
         self._moves: dict[str, _Move] = {}
@@ -171,8 +172,11 @@ class Tab:
 
     async def attach(self) -> None:
         """Open the session and listen; once."""
-        if self._cdp is not None:
-            return
+        async with self._attaching:
+            if self._cdp is None:
+                self._cdp = await self._attached()
+
+    async def _attached(self) -> CDPSession:
         cdp = await self.page.context.new_cdp_session(self.page)
         for event, listener in (
             ("frameRequestedNavigation", self._requested),
@@ -194,7 +198,7 @@ class Tab:
         tree: Mapping[str, Any] = await cdp.send("Page.getFrameTree")
         self._main = tree["frameTree"]["frame"]["id"]
         self._loader = tree["frameTree"]["frame"]["loaderId"]
-        self._cdp = cdp
+        return cdp
 
     @property
     def frozen(self) -> bool:
