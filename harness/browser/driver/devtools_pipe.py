@@ -97,11 +97,12 @@ class BrowserConnection:
         self._leave()
 
     def _leave(self) -> None:
+        # Also when it was cut off: its page may close before it has read everything.
+        self._messages.clear()
+        self._backlog.size -= self._unread
+        self._unread = 0
         if self._is_open:
             self.cut_off()
-            self._messages.clear()
-            self._backlog.size -= self._unread
-            self._unread = 0
             self._pipe.leave(self)
 
     def _give_back(self) -> None:
