@@ -25,11 +25,8 @@ async def browser_pid(browser: Browser) -> int:
     Raises:
         playwright.async_api.Error: The browser is gone.
     """
-    session = await browser.new_browser_cdp_session()
-    answer = await session.send("SystemInfo.getProcessInfo")
-    await session.detach()
-    (pid,) = (one["id"] for one in answer["processInfo"] if one["type"] == "browser")
-    return int(pid)
+    (pid,) = (pid for kind, pid in await _processes(browser) if kind == "browser")
+    return pid
 
 
 class ProcessWatch:
@@ -47,16 +44,21 @@ class ProcessWatch:
         """
         # Chromium starts such a process again by itself, and it has another id then.
         if not self._held or _ended(self._held):
-            session = await self._browser.new_browser_cdp_session()
-            answer = await session.send("SystemInfo.getProcessInfo")
-            await session.detach()
             self._held = {
-                one["type"]: found
-                for one in answer["processInfo"]
-                if one["type"] in _HOLD and (found := _process(one["id"])) is not None
+                kind: found
+                for kind, pid in await _processes(self._browser)
+                if kind in _HOLD and (found := _process(pid)) is not None
             }
         held = self._held
         return lambda: _ended(held)
+
+
+async def _processes(browser: Browser) -> list[tuple[str, int]]:
+    """Kind and id of each process of a browser."""
+    session = await browser.new_browser_cdp_session()
+    answer = await session.send("SystemInfo.getProcessInfo")
+    await session.detach()
+    return [(one["type"], int(one["id"])) for one in answer["processInfo"]]
 
 
 def _process(pid: int) -> psutil.Process | None:

@@ -15,7 +15,6 @@ from harness.errors import ConfigError
 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080}
 _SOCKS = {"socks": "socks5", "socks5h": "socks5"}
-_MOST_HEAD = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)

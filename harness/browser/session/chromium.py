@@ -79,7 +79,7 @@ class ChromiumPool:
             observation: What an agent is shown of a page.
             appends: See `PageSettings`.
             visits: How live sites are visited.
-            shared: A process may drive the browser beside us: it also listens on a port of loopback.
+            shared: A process may drive the browser beside us: its DevTools pipe is shared, see `devtools_pipe`.
             restoring: How interrupted episodes go on.
             checkpoints: Where the storage states of earlier steps are; None = an episode cannot be restored from one.
             benchmark: What the tasks are of, when it is code.
