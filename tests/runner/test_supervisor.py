@@ -11,6 +11,7 @@ import pytest
 
 from harness.api import WorkerHandle
 from harness.choices import Dialect
+from harness.episode.job import Job
 from harness.journal.store import RunFolder
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiterServer
@@ -24,6 +25,7 @@ from harness.runner.pending import PendingPolicy
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
 from tests.runner.sites import a_job, a_setup
+from tests.waiting import until
 
 STEP_S = 0.05
 
@@ -94,6 +96,81 @@ async def test_a_lane_that_waits_for_its_site_is_not_taken_for_one_that_hangs(
     assert worker.killed == killed
 
 
+class Clock:
+    """Stands still until it is moved, and counts how often it is read."""
+
+    def __init__(self) -> None:
+        self.now, self.reads = 0.0, 0
+
+    def __call__(self) -> float:
+        self.reads += 1
+        return self.now
+
+
+class Puppet:
+    """A worker that says what it is told to."""
+
+    begun = True
+
+    def __init__(self) -> None:
+        self.output = asyncio.StreamReader()
+        self.killed = False
+
+    def send(self, data: bytes) -> None:
+        return
+
+    async def kill(self) -> None:
+        self.killed = True
+        self.output.feed_eof()
+
+    def say(self, *messages: Message) -> None:
+        for message in () if self.killed else messages:
+            self.output.feed_data(encode_message(message))
+
+
+@pytest.mark.parametrize("next_job", ["is not there yet", "is only to be scored"])
+async def test_the_time_on_a_task_ends_when_its_lane_has_left_it(
+    next_job: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, worker, stopping = Clock(), Puppet(), ShutdownSignal()
+    monkeypatch.setattr(supervisor, "WATCH_EVERY_S", 0.001)
+    monkeypatch.setattr(supervisor, "working_s", clock)
+
+    @asynccontextmanager
+    async def launch(number: int) -> AsyncIterator[WorkerHandle]:
+        yield worker
+        stopping.ask()
+
+    async def passes(seconds: float) -> None:
+        """Until the supervisor has looked at the worker several times."""
+        clock.now += seconds
+        seen = clock.reads
+        await until(lambda: worker.killed or clock.reads > seen + 20)
+
+    jobs = Scheduler([a_job("0")], is_open=True, stopping=stopping)
+    await jobs.equip(_same)
+    supervision = replace(
+        a_supervision(launch, stopping, Timeouts(silence_s=1000, step_s=1000, task_s=10)), schedule=jobs
+    )
+    async with asyncio.TaskGroup() as group:
+        group.create_task(run_supervised(supervision, 1))
+        worker.say(TakeJob(lane=0), said(Phase.restoring, "0"), said(Phase.deciding, "0"), said(Phase.ended, "0"))
+        await until(lambda: jobs.held)
+        worker.say(SettleJob(lane=0, over=True, alone=False), TakeJob(lane=0))
+        await until(lambda: not jobs.held)
+        await passes(11)
+        if next_job == "is only to be scored":
+            await jobs.add(a_job("1"))
+            worker.say(said(Phase.scoring, "1"))
+            await passes(9)
+        was_killed = worker.killed
+        stopping.ask()
+        jobs.look_again()
+        worker.say(WorkerDone())
+        await worker.kill()
+    assert not was_killed
+
+
 class Silent:
     """A worker that takes a job and is never heard again."""
 
@@ -128,6 +205,10 @@ async def test_a_worker_that_was_silent_may_be_so_for_longer_in_its_next_life(
     with_journals = replace(supervision, progress=told, journals=lambda task, trial: run.journal(task.task_id, trial))
     await run_supervised(with_journals, 1)
     assert told.notes == [f"worker stopped: no heartbeat for {silence} s" for silence in (0.01, 0.02, 0.04, 0.04)]
+
+
+async def _same(job: Job) -> Job:
+    return job
 
 
 class Told:

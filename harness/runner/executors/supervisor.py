@@ -311,6 +311,7 @@ class Supervisor:
         match message:
             case SettleJob(lane=lane, over=over, alone=alone, site_down=site_down, outcome=outcome):
                 self._company.leave(lane)
+                self._since.pop(lane, None)  # it may wait long for its next job, whose time is its own
                 self._settled = True
                 self._counts.down.discard(self._number)
                 job = replace(self._all.schedule.held[lane], reopen=False, alone=alone)
