@@ -360,7 +360,7 @@ class EpisodeRunner:
 
     def _scope(self, recorded: Iterable[tuple[str, ...]]) -> RequestScope:
         """For requests that come after those that this attempt has recorded."""
-        return RequestScope.after(self._job.task.task_id, self._job.trial, recorded)
+        return RequestScope.after(self._job.task.task_id, self._job.trial, recorded, lane=self._lane)
 
     @property
     def _spent(self) -> Usage:

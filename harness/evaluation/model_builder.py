@@ -19,6 +19,7 @@ from harness.llm.judge_breaker import JudgeBreaker
 from harness.llm.passthrough import Passthrough
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
 from harness.llm.prices import Price
+from harness.llm.request_scope import current_scope
 from harness.llm.retry import Retrier, RetryNotice, Timing
 from harness.llm.token_ids import TokenIds
 from harness.runner.shutdown import ShutdownSignal
@@ -46,13 +47,14 @@ class LaneLimiter:
     """The rate limiter for one lane: counts its permits; a waiting request is cancelled when the run stops."""
 
     rate_limiter: RateLimiter
-    lane: int
+    lane: int | None
+    """None = the one whose episode asks, as lanes share their judge."""
     requests: RequestCounter
     stopping: ShutdownSignal
     judge: bool = False
 
     async def acquire(self, want: PermitRequest) -> Permit:
-        asked = replace(want, lane=self.lane, judge=self.judge)
+        asked = replace(want, lane=self._asking if self.lane is None else self.lane, judge=self.judge)
         permit = await self.stopping.wait_for(self.rate_limiter.acquire(asked))
         self.requests.made += 1
         return permit
@@ -62,6 +64,11 @@ class LaneLimiter:
 
     async def rejection(self) -> bool:
         return await self.stopping.wait_for(self.rate_limiter.rejection())
+
+    @property
+    def _asking(self) -> int:
+        scope = current_scope()
+        return 0 if scope is None else scope.lane
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +159,7 @@ class Models:
         client = _client(int(judge.max_answer_mb * (1 << 20)), name="judge")
         endpoint = endpoint_of_settings(judge, "judge", None, client)
         requests, limiter = RequestCounter(), self.rate_limiter
-        permits = LaneLimiter(rate_limiter=limiter, lane=0, requests=requests, stopping=self.stopping, judge=True)
+        permits = LaneLimiter(rate_limiter=limiter, lane=None, requests=requests, stopping=self.stopping, judge=True)
         prices = self.prices if judge.prices is None else load_prices(judge, "judge")
         retrier = self._retrier(judge, None)
         model = await self._open(EndpointModel(endpoint, judge, retrier=retrier, prices=prices, rate_limiter=permits))

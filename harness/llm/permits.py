@@ -223,7 +223,10 @@ class RateLimiterServer:
         self._monotonic = monotonic
         self._leave: dict[int, Callable[[], None]] = {}
         self._permits: dict[int, Permit] = {}
-        self._waiting: dict[int, tuple[int, float]] = {}
+        self._waiting: dict[int, int] = {}
+        """Request to its lane."""
+        self._since: dict[int, float] = {}
+        """Lane to when the first of its waiting requests began to wait."""
         # A lane that waits here does not hang, so its supervisor takes this off its time.
         self._waited_s: dict[int, float] = {}
 
@@ -231,7 +234,8 @@ class RateLimiterServer:
         """One message of `RemoteRateLimiter`."""
         match message:
             case AcquirePermit(id=number, want=want):
-                self._waiting[number] = (want.lane, self._monotonic())
+                self._waiting[number] = want.lane
+                self._since.setdefault(want.lane, self._monotonic())
                 self._leave[number] = self._limiter.ask(want, lambda permit: self._grant(number, permit))
             case ReportOutage(id=number, why=why, requests=requests):
                 self._send(OutageNoted(id=number, down_s=self._limiter.down(why, requests)))
@@ -249,10 +253,12 @@ class RateLimiterServer:
             leave()
 
     def waited_s(self, lane: int) -> float:
-        """How long a lane has waited for permits in all, including the present wait."""
+        """How long a lane has waited for permits in all, including the present wait.
+
+        Requests that wait at the same time are one wait.
+        """
         now = self._monotonic()
-        still_s = sum(now - since for waiting, since in self._waiting.values() if waiting == lane)
-        return self._waited_s.get(lane, 0.0) + still_s
+        return self._waited_s.get(lane, 0.0) + now - self._since.get(lane, now)
 
     def close(self) -> None:
         """The worker is gone."""
@@ -263,6 +269,7 @@ class RateLimiterServer:
             self._leave.pop(number)()
         self._permits.clear()
         self._waiting.clear()
+        self._since.clear()
 
     def _grant(self, number: int, permit: Permit) -> None:
         self._stop_waiting(number)
@@ -270,8 +277,9 @@ class RateLimiterServer:
         self._send(PermitGranted(id=number, closed_s=permit.closed_s))
 
     def _stop_waiting(self, number: int) -> None:
-        lane, since = self._waiting.pop(number)
-        self._waited_s[lane] = self._waited_s.get(lane, 0.0) + self._monotonic() - since
+        lane = self._waiting.pop(number)
+        if lane not in self._waiting.values():
+            self._waited_s[lane] = self._waited_s.get(lane, 0.0) + self._monotonic() - self._since.pop(lane)
 
 
 class Unlimited:

@@ -31,11 +31,13 @@ class RequestScope:
     """Since the last record."""
     spent: Usage = field(default_factory=Usage)
     """What answers cost that came over the network, whatever became of them."""
+    lane: int = 0
+    """The one that plays the trial."""
 
     @classmethod
-    def after(cls, task_id: str, trial: int, recorded: Iterable[tuple[str, ...]]) -> Self:
+    def after(cls, task_id: str, trial: int, recorded: Iterable[tuple[str, ...]], *, lane: int = 0) -> Self:
         """The scope that goes on from these records' requests."""
-        return cls(task_id, trial, Counter(request for requests in recorded for request in requests))
+        return cls(task_id, trial, Counter(request for requests in recorded for request in requests), lane=lane)
 
     def key(self, request: str) -> str:
         """The key of one more request of that digest: its trial, task and occurrence, as sha256 hex."""

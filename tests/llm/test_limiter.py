@@ -10,6 +10,7 @@ from harness.codec import build, dumps, loads
 from harness.llm.limiter import Limiter
 from harness.llm.permits import (
     AcquirePermit,
+    EndPermit,
     Permit,
     PermitCall,
     PermitReply,
@@ -218,6 +219,20 @@ class Worker:
     def die(self) -> None:
         self.alive = False
         self.server.close()
+
+
+def test_requests_of_a_lane_that_wait_at_the_same_time_are_one_wait() -> None:
+    now = 0.0
+    server = RateLimiterServer(Limiter(RateLimits(max_concurrency=1)), lambda reply: None, lambda: now)
+    for number, lane in ((1, 5), (2, 0), (3, 0), (4, 1)):
+        server.hear(AcquirePermit(id=number, want=PermitRequest(lane=lane)))
+    now = 10.0
+    assert [server.waited_s(lane) for lane in (5, 0, 1, 2)] == [0, 10, 10, 0]
+    server.hear(EndPermit(id=2, result=RequestResult(outcome=RequestOutcome.unused)))
+    now = 15.0
+    server.hear(EndPermit(id=3, result=RequestResult(outcome=RequestOutcome.unused)))
+    now = 20.0
+    assert [server.waited_s(lane) for lane in (0, 1)] == [15, 20]
 
 
 async def test_workers_share_one_limit_and_what_a_dead_one_held_is_free_again() -> None:
