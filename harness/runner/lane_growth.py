@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -134,7 +134,11 @@ class LaneGrowth:
 async def growing(
     growth: LaneGrowth, pending: Callable[[], int], hand_out: Callable[[], None], meter: LoadMeter
 ) -> AsyncIterator[None]:
-    """Look at the load again and again; `hand_out` is called when there are more lanes than before."""
+    """Look at the load again and again; `hand_out` is called when there are more lanes than before.
+
+    Raises:
+        ExceptionGroup: An error of `hand_out`, which ends the body at once, or of the body.
+    """
 
     async def look() -> None:
         while True:
@@ -144,10 +148,9 @@ async def growing(
             if growth.lanes > before:
                 hand_out()
 
-    looking = asyncio.create_task(look())
-    try:
-        yield
-    finally:
-        looking.cancel()
-        with suppress(asyncio.CancelledError):
-            await looking
+    async with asyncio.TaskGroup() as group:
+        looking = group.create_task(look())
+        try:
+            yield
+        finally:
+            looking.cancel()

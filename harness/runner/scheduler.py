@@ -330,10 +330,11 @@ class Scheduler:
                 continue
             at = self._place(job, lane, self._sharing, kept)
             if at is not None:
+                given = self._given(job, at)  # first, as the disk may refuse what it writes
                 del self._pending[number]
                 self._count(need, passed.values())
                 self._used.update(at.values())
-                return _Stay(self._given(job, at), at)
+                return _Stay(given, at)
             passed[need.key] = need
             # One job only: if each reserved instances, jobs on several sites would block each other on idle ones.
             if not kept and self._overtaken[need.key] >= MAX_SKIPS:

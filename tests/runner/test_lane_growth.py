@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harness.errors import StorageError
 from harness.protocols import Phase, ProgressEvent
 from harness.runner.capacity import LANE_MB, LoadMeter, MachineLoad
 from harness.runner.lane_growth import STRAINED_LOOKS, LaneGrowth, growing
@@ -199,6 +200,20 @@ async def test_while_a_run_is_idle_its_waiting_lanes_are_given_jobs(monkeypatch:
                 for lane in schedule.held:
                     growth.tell(event(lane, Phase.deciding))
     assert sorted(schedule.held) == list(range(8))
+
+
+async def test_an_error_of_a_job_that_is_given_to_a_further_lane_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.runner.lane_growth.LOOKS_S", 0.001)
+    growth, played = a_growth(workers=1, least=1, most=8), asyncio.Event()
+    fill(growth)
+
+    def refuse() -> None:
+        raise StorageError("sites.log: the disk is full")
+
+    with pytest.raises(ExceptionGroup) as failed:
+        async with growing(growth, lambda: 100, refuse, Loads(IDLE)):
+            await asyncio.wait_for(played.wait(), 20)
+    assert [str(one) for one in failed.value.exceptions] == ["sites.log: the disk is full"]
 
 
 def test_the_load_of_a_container_is_that_of_its_quota(tmp_path: Path) -> None:

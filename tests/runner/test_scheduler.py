@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.episode.job import Job
-from harness.errors import ConfigError, SiteUnavailable
+from harness.errors import ConfigError, SiteUnavailable, StorageError
 from harness.journal.site_log import SiteLog
 from harness.records import SideEffect, Task
 from harness.runner.dirty_sites import DirtySites, ResetWhen, SiteInstance
@@ -286,6 +286,20 @@ async def test_the_first_on_an_instance_finds_it_put_back_because_nobody_knows_i
         await taken(schedule, 0)
         await taken(schedule, 1)
     assert hook.calls == [("http://shop.a",)]
+
+
+async def test_a_job_stays_in_the_queue_when_its_sites_cannot_be_marked_as_in_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise StorageError("sites.log: the disk is full")
+
+    upkeep = DirtySites(Hook(), [])
+    monkeypatch.setattr(upkeep, "mark_in_use", refuse)
+    schedule = Scheduler([writer("1")], Journals().sharing(), upkeep)
+    with pytest.raises(StorageError):
+        await schedule.take(0)
+    assert ids(*schedule.pending) == ["1"] and not schedule.held
 
 
 async def test_what_a_task_changed_is_put_back_when_it_is_over_and_nobody_waits_for_it_in_vain() -> None:
