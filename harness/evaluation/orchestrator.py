@@ -174,7 +174,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
             closing.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
             invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
         found = _scan(run) if plays else scanned
-        left = _left(config, tasks, (asked := as_asked(found.outcomes, digests)), budget)
+        left = _left(config, folder, tasks, (asked := as_asked(found.outcomes, digests)), budget=budget)
         whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
         played = Run(folder, scoring=config.scoring.value, scanned=found)
         whose = _look_through(played, config.run.report and whole)
@@ -185,11 +185,12 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         await tracker.close()
         if not whole and not budget.is_empty():
             return _interrupted(console)
-        if not left.pending:
+        if not (left.pending or left.retries):
             retry_request.settle(policy, run, tasks, asked, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)  # last: it says that all reports are written
         below = below_least(played, config.fail_under_of)
-        return exit_code_of(console, summary.statistics.all, config.fail_under, below)
+        code = exit_code_of(console, summary.statistics.all, config.fail_under, below)
+        return ExitCode.UNSCORED if left.retries and code is ExitCode.DONE else code
 
 
 def _asked(outcomes: Outcomes, digests: Mapping[str, str], dialect: str, console: Terminal) -> Outcomes:
@@ -367,14 +368,20 @@ def _weights(config: Config) -> dict[str, float]:
     return {name: member["weight"] for name, member in config.task.members.items()}
 
 
-def _left(config: Config, tasks: Sequence[Task], outcomes: Outcomes, budget: RunBudget) -> StillPending:
-    """The pending jobs, without those that only `run.retry` would run again."""
-    policy = replace(pending_policy(config), run=replace(config.run, retry=None))
-    jobs = pending_jobs(tasks, config.trials, outcomes, policy)
+def _left(
+    config: Config, folder: Path, tasks: Sequence[Task], outcomes: Outcomes, *, budget: RunBudget
+) -> StillPending:
+    """The pending jobs, and those that only `run.retry` would run again, where a budget has kept it from that."""
+    asked = pending_policy(config)
+    policy = replace(asked, run=replace(config.run, retry=None))
+    jobs, retries = pending_jobs(tasks, config.trials, outcomes, policy), 0
+    if budget.is_empty():
+        asked = retry_request.standing(asked, folder, tasks, outcomes, trials=config.trials)
+        retries = sum(job.reopen for job in pending_jobs(tasks, config.trials, outcomes, asked))
     chosen = {task.task_id for task in tasks}
     ours = (one for one in outcomes.values() if one.task_id in chosen and one.trial < config.trials)
     judgeable = sum(is_judgeable(one, policy.dialect) for one in ours)
-    return StillPending(pending=len(jobs), judgeable=judgeable, spent=budget.spent_up())
+    return StillPending(pending=len(jobs), judgeable=judgeable, retries=retries, spent=budget.spent_up())
 
 
 def _interrupted(console: Terminal) -> int:

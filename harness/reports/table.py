@@ -32,6 +32,8 @@ class StillPending:
     """Unscored episodes it would go on with."""
     judgeable: int = 0
     """Unscored episodes that have ended: their evidence is there, and an evaluator or its judge failed."""
+    retries: int = 0
+    """Ended episodes that it would open again; not those that are pending."""
     spent: str = ""
     """The budget of the run that keeps it from that, as `run.max_tokens=100`."""
 
@@ -144,12 +146,14 @@ def _advice(unscored: int, left: StillPending, folder: str) -> Iterator[str]:
     spent = f"{left.spent} is reached; raise it and " if left.spent else ""
     if left.pending:
         yield f"{left.pending} not finished: {spent}run the same command to continue"
+    if left.retries:
+        yield f"{left.retries} not tried again: {spent}run the same command to continue"
     if left.judgeable:
         yield (
             f"{left.judgeable} ended without a score: harness score {folder}, with the settings of the judge, scores"
             " their evidence; run.retry=infra would play them again"
         )
-    if (given_up := unscored - left.pending - left.judgeable) and not (spent and left.pending):
+    if (given_up := unscored - left.pending - left.judgeable) and not (spent and (left.pending or left.retries)):
         yield f"{given_up} unscored: {spent}run the same command with run.retry=infra to try them again"
 
 

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,11 @@ import pytest
 from harness.cli import configured
 from harness.config.config_tree import saved
 from harness.errors import ExitCode
+from harness.evaluation.builder import load_tasks
+from harness.journal.store import RunFolder
 from harness.main import COMMANDS, main
 from tests.reports.runs import Shape, fill
+from tests.scored_runs import play, scored
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGE = (PROJECT / "docs/pages/index.md").read_text()
@@ -20,6 +25,9 @@ ROWS = {
     for name, codes in re.findall(r"^\| `harness ([\w-]+)` \| .+ \| ([^|]+) \|$", PAGE, re.MULTILINE)
 }
 """Command to its codes, and to what the page says of them."""
+
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_the_page_explains_every_exit_code_once() -> None:
@@ -39,6 +47,20 @@ def test_a_command_names_no_exit_code_the_page_does_not_give_it(name: str) -> No
     codes, _ = ROWS[name]
     told_by_main = {ExitCode.USAGE, ExitCode.UNSCORED}
     assert named <= codes <= named | told_by_main
+
+
+def test_a_retry_that_a_budget_stops_is_unfinished(harness: Command, tmp_path: Path) -> None:
+    (task,) = load_tasks(configured(["task=demo", "task.ids=[0]"]))
+    with RunFolder.open(tmp_path / "results" / "spent") as run:
+        play(run, task, "no answer", scored("webarena", 0.0), scored("corrected", 0.0))
+    chosen = ("run", "task=demo", "task.ids=[0]", "run.id=spent", "run.report=false", "executor=inline")
+    line = (*chosen, "resume.accept_drift=true", "run.max_working_s=0.001")
+    done = harness(*line)
+    assert done.returncode == 0, "nothing is pending, so there is nothing to stop"
+    stopped = harness(*line, "run.retry=failed")
+    assert stopped.returncode == 3
+    said = "1 not tried again: run.max_working_s=0.001 is reached; raise it and run the same command to continue"
+    assert said in stopped.stdout
 
 
 @pytest.fixture
