@@ -33,6 +33,7 @@ from harness.records import Task
 from harness.reports.console import Terminal
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
+from harness.settings.run import RunSettings
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
@@ -45,6 +46,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
         UsageError: The run cannot be begun.
     """
     _check_size(config, request.episodes)
+    _check_budgets(config.run)
     check_plugins(config)
     check_inputs(config.browser, config.executor)
     console, folder = Terminal(), Path(config.run.root, config.run.id)
@@ -114,6 +116,16 @@ def _check_size(config: Config, episodes: int) -> None:
             f"workers={workers} executor.lanes={lanes} play {workers * lanes} episodes at the same time, fewer than the"
             f" {episodes} that are to be served; raise one of them, or leave both out"
         )
+
+
+def _check_budgets(run: RunSettings) -> None:
+    """Raises: ConfigError: There is a budget of a whole run, whose end would be that of all clients."""
+    for name in ("max_tokens", "max_cost_usd", "max_working_s"):
+        if getattr(run, name) is not None:
+            raise ConfigError(
+                f"run.{name} ends a run whose tasks are known, and here they are asked for one by one; leave it out, or"
+                f" limit each episode by limits.{name}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

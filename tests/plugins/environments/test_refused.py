@@ -1,0 +1,17 @@
+"""A server that is refused says why in one sentence, and leaves nothing behind."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import environment
+from tests.forked import Forks
+
+KEYLESS = ("serve", "--port=0", "task=demo", "llm=openai", "llm.model=gpt-4o", "run.id=run")
+
+
+@pytest.mark.parametrize("budget", ["run.max_tokens=1000", "run.max_cost_usd=1", "run.max_working_s=60"])
+def test_a_budget_of_a_whole_run_is_refused(budget: str, forked: Forks, tmp_path: Path) -> None:
+    done = forked.run("harness", *KEYLESS, budget, f"run.root={tmp_path}/results", cwd=tmp_path, env=environment())
+    assert done.returncode == 2
+    assert f"{budget.partition('=')[0]} ends a run whose tasks are known" in done.stderr
