@@ -81,12 +81,12 @@ class LoadMeter:
 
     def __init__(self, cgroup: Path = _CGROUP) -> None:
         self._cgroup = cgroup
-        self._cores = machine_capacity(cgroup).cores
+        self._processors = _processors(cgroup)
         self._at, self._used = time.monotonic(), self._used_s()
 
     def read(self) -> MachineLoad:
         now, used = time.monotonic(), self._used_s()
-        busy = (used - self._used) / max(1e-6, (now - self._at) * self._cores)
+        busy = (used - self._used) / max(1e-6, (now - self._at) * self._processors)
         self._at, self._used = now, used
         return MachineLoad(busy, _free_mb(self._cgroup))
 
@@ -109,11 +109,14 @@ class LoadMeter:
 
 def machine_capacity(cgroup: Path = _CGROUP) -> MachineCapacity:
     """Measure this machine, or the part of it that a container may use."""
+    return MachineCapacity(max(1, int(_processors(cgroup))), _free_mb(cgroup))
+
+
+def _processors(cgroup: Path) -> float:
+    """Those that may be used, also a part of one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     # A container sees all cores of its host, and is slowed down to its quota.
-    if (quota := _quota(cgroup)) is not None:
-        cores = min(cores, max(1, int(quota)))
-    return MachineCapacity(cores, _free_mb(cgroup))
+    return min(cores, _quota(cgroup) or cores)
 
 
 def _quota(cgroup: Path) -> float | None:

@@ -2,12 +2,14 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.errors import StorageError
 from harness.protocols import Phase, ProgressEvent
+from harness.runner import capacity
 from harness.runner.capacity import LANE_MB, LoadMeter, MachineLoad
 from harness.runner.lane_growth import STRAINED_LOOKS, LaneGrowth, growing
 from harness.runner.scheduler import Scheduler
@@ -229,6 +231,21 @@ def test_the_load_of_a_container_is_that_of_its_quota(tmp_path: Path) -> None:
     assert meter.read() == MachineLoad(0, 384)
     used(1_000_000)
     assert meter.read().busy > 1, "whatever the host does"
+
+
+@pytest.mark.parametrize("quota", [0.5, 1.9])
+def test_a_container_that_uses_its_quota_up_is_full(
+    quota: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(capacity, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1, 2, 3}, raising=False)
+    (tmp_path / "cpu.max").write_text(f"{int(quota * 100_000)} 100000\n")
+    (tmp_path / "cpu.stat").write_text("usage_usec 0\n")
+    meter = LoadMeter(tmp_path)
+    now = 10.0
+    (tmp_path / "cpu.stat").write_text(f"usage_usec {int(quota * now * 1e6)}\n")
+    assert meter.read().busy == pytest.approx(1.0)
 
 
 def test_the_load_of_a_machine_is_a_part_of_its_processors(tmp_path: Path) -> None:
