@@ -94,9 +94,9 @@ class LoadMeter:
         """Processor seconds so far, of all that shares the processors that count."""
         # A container with a quota sees the load of its whole host in the times of the processors.
         if _quota(self._cgroup) is not None:
-            fields = dict(line.split(" ", 1) for line in _read(self._cgroup / "cpu.stat").splitlines())
+            fields = _fields(self._cgroup / "cpu.stat")
             if "usage_usec" in fields:
-                return int(fields["usage_usec"]) / 1e6
+                return fields["usage_usec"] / 1e6
         every = psutil.cpu_times(percpu=True)
         ours = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(every))
         return sum(
@@ -129,8 +129,16 @@ def _free_mb(cgroup: Path) -> int:
     free = psutil.virtual_memory().available
     limit, used = _read(cgroup / "memory.max"), _read(cgroup / "memory.current")
     if limit.isdigit() and used.isdigit():
-        free = min(free, max(0, int(limit) - int(used)))
+        # Pages of files that nobody has read lately are given up as soon as memory is wanted.
+        working = int(used) - _fields(cgroup / "memory.stat").get("inactive_file", 0)
+        free = min(free, max(0, int(limit) - working))
     return free >> 20
+
+
+def _fields(path: Path) -> dict[str, int]:
+    """The lines `name number` of a file."""
+    pairs = (line.split() for line in _read(path).splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
 
 
 def _read(path: Path) -> str:

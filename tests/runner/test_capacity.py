@@ -97,6 +97,8 @@ def test_a_container_is_as_small_as_its_limits(tmp_path: Path) -> None:
     (tmp_path / "memory.max").write_text(f"{512 << 20}\n")
     (tmp_path / "memory.current").write_text(f"{128 << 20}\n")
     assert machine_capacity(tmp_path) == MachineCapacity(1, 384)
+    (tmp_path / "memory.stat").write_text(f"anon 1\nfile {96 << 20}\ninactive_file {64 << 20}\n")
+    assert machine_capacity(tmp_path).memory_mb == 448, "pages of files are given up when memory is wanted"
     (tmp_path / "cpu.max").write_text("max 100000\n")
     (tmp_path / "memory.max").write_text("max\n")
     assert machine_capacity(tmp_path).cores == whole.cores and machine_capacity(tmp_path).memory_mb > 384
