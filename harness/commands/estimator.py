@@ -92,9 +92,9 @@ class Estimator:
 
     def options(self, there: MachineCapacity) -> Iterator[Estimate]:
         """What different numbers of lanes would come to, the fewest first."""
-        for total in self._what_if.lanes:
-            # More lanes than episodes are the same forecast again.
-            if total > len(self._jobs) and total > 1:
+        for number, total in enumerate(self._what_if.lanes):
+            # More lanes than episodes are the same forecast again; alone, they are what is asked for.
+            if total > len(self._jobs) and number > 0:
                 return
             workers = min(there.cores, total)
             lanes = -(-total // workers)
@@ -148,8 +148,6 @@ def _shared(sites: SitesSettings, tasks: Sequence[Task], wished: Mapping[str, in
     if unknown := sorted(set(wished) - used):
         raise ConfigError(f"--instances {unknown[0]}=…: no such site; choose from {', '.join(sorted(used))}")
     shared = shared_sites(sites, tasks)
-    if shared.of_lane is not None:
-        shared = LockableSites(instances={})
     there = {site: shared.instances.get(site) or (f"http://{site}",) for site in used}
     there |= {site: tuple(f"http://{site}/{number}" for number in range(count)) for site, count in wished.items()}
     return replace(shared, instances=there)

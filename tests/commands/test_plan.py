@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.commands.estimator import Estimator, WhatIf
+from harness.commands.estimator import Estimator, WhatIf, best
 from harness.config.site_settings import read_sites
 from harness.journal.site_log import SiteInstance, SiteLog, SiteUse
 from harness.records import Eval, Task
@@ -84,6 +84,12 @@ def test_with_as_many_spares_as_lanes_no_lane_waits_for_one_reset_in_a_hundred(r
         (only,) = sweep.options(ENDLESS)
         waited.append(only.forecast.spent["sites"])
     assert waited[0] > 0.3 and waited[1] < 0.01
+
+
+def test_more_lanes_than_episodes_are_forecast_when_nothing_else_is_asked_for(recorded: Path) -> None:
+    options = list(estimator(recorded, lanes=9).options(ENDLESS))
+    assert [(one.workers, one.lanes) for one in options] == [(9, 1)]
+    assert best(options).forecast.wall_s == pytest.approx(wall_s(estimator(recorded, lanes=8)))
 
 
 def test_a_time_that_nobody_recorded_is_not_known(tmp_path: Path) -> None:
