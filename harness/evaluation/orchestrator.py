@@ -6,7 +6,7 @@ All state is in the run folder. If no job is pending, no server, browser or mode
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -134,10 +134,9 @@ class Given(NamedTuple):
 async def _evaluate(config: Config, folder: Path, console: Terminal, given: Given) -> int:
     policy, tasks, measured = pending_policy(config), load_tasks(config), config.measured()
     secrets = RunSecrets(config=config, tasks=tasks)
-    with (
-        RunFolder.open(folder, durability=config.journal.durability, redactor=keep_quiet(secrets, folder)) as run,
-        ExitStack() as closing,
-    ):
+    async with AsyncExitStack() as closing:
+        opened = RunFolder.open(folder, durability=config.journal.durability, redactor=keep_quiet(secrets, folder))
+        run, heeding = closing.enter_context(opened), closing.enter_context(ExitStack())
         take_over(folder)  # under the lock: no other start of this run is active
         tasks = begin_fork(config.run.fork, run, tasks, trials=config.trials, measured=measured, say=console.say)
         outcomes = (scanned := _scan(run)).outcomes
@@ -151,6 +150,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
         budget = build_run_budget(config.run, run, spent, stopping=stopping)
         tracker, invocation = open_tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
+        closing.push_async_callback(tracker.close)  # before signals are no longer heeded: it may send for long
         if plays := bool(len(jobs)) and not budget.is_empty():
             check_keys(config.llm, config.judge)
             await check_before(config, jobs.pending, outcomes, console.say)
@@ -171,7 +171,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
                 embedded=embedded,
             )
             _begin(context, jobs, console)
-            closing.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
+            heeding.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
             invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
         found = _scan(run) if plays else scanned
         left = _left(config, folder, tasks, (asked := as_asked(found.outcomes, digests)), budget=budget)
@@ -182,7 +182,6 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         with _results(run, summary, left, console, begun=given.begun):
             _write_reports(config, run, tasks, found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
-        await tracker.close()
         if not whole and not budget.is_empty():
             return _interrupted(console)
         if not (left.pending or left.retries):
