@@ -21,7 +21,7 @@ from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.endpoint_settings import check_keys, load_prices
 from harness.evaluation.executor_choice import run_with_executor
 from harness.evaluation.forks import fork_trials
-from harness.evaluation.orchestrator import check_plans, describe_run, keep_quiet, take_over
+from harness.evaluation.orchestrator import check_plans, describe_run, keep_quiet, take_over, undamaged
 from harness.evaluation.preflight import check_before
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.run_secrets import RunSecrets
@@ -56,10 +56,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
     redactor = keep_quiet(secrets, folder)
     with RunFolder.open(folder, durability=config.journal.durability, redactor=redactor) as run:
         take_over(folder)
-        scanned = run.scan()
-        if scanned.damaged:
-            raise scanned.damaged[0]
-        outcomes, accepted = scanned.outcomes, console.say if config.resume.accept_drift else None
+        outcomes, accepted = undamaged(run).outcomes, console.say if config.resume.accept_drift else None
         digests = {task.task_id: task_digest(task) for task in tasks}
         check_task_drift(tasks, run, digests=digests, outcomes=outcomes, accepted=accepted)
         config_digest = check_config_drift(measured, run, digests=digests, outcomes=outcomes, accepted=accepted)
@@ -101,9 +98,10 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
 
 
 def _log_into(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     # Only `hydra.main` configures logging, and a hosting command does not start by it.
-    logging.basicConfig(filename=folder / "run.log", level=logging.INFO, format=_FORMAT)
+    # Made with its first line: a start that is refused leaves neither the log nor its folder.
+    log = logging.FileHandler(folder / "run.log", delay=True)
+    logging.basicConfig(handlers=[log], level=logging.INFO, format=_FORMAT)
 
 
 def _check_size(config: Config, episodes: int) -> None:

@@ -139,7 +139,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         run, heeding = closing.enter_context(opened), closing.enter_context(ExitStack())
         take_over(folder)  # under the lock: no other start of this run is active
         tasks = begin_fork(config.run.fork, run, tasks, trials=config.trials, measured=measured, say=console.say)
-        outcomes = (scanned := _scan(run)).outcomes
+        outcomes = (scanned := undamaged(run)).outcomes
         stopping, accepted = ShutdownSignal(console.say), console.say if config.resume.accept_drift else None
         digests = {task.task_id: task_digest(task) for task in tasks}
         check_task_drift(tasks, run, digests=digests, outcomes=outcomes, accepted=accepted)
@@ -173,7 +173,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
             _begin(context, jobs, console)
             heeding.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
             invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
-        found = _scan(run) if plays else scanned
+        found = undamaged(run) if plays else scanned
         left = _left(config, folder, tasks, (asked := as_asked(found.outcomes, digests)), budget=budget)
         whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
         played = Run(folder, scoring=config.scoring.value, scanned=found)
@@ -343,7 +343,12 @@ def _say_who_is_alone(jobs: Scheduler, what: str, console: Terminal) -> None:
         )
 
 
-def _scan(run: RunFolder) -> Scan:
+def undamaged(run: RunFolder) -> Scan:
+    """What became of each task.
+
+    Raises:
+        JournalError: A journal is damaged.
+    """
     found = run.scan()
     if found.damaged:
         raise found.damaged[0]
