@@ -8,6 +8,7 @@ that was begun goes on with what its journal names.
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -114,7 +115,7 @@ class Fetcher:
 
 
 class _Stored:
-    """Place to artifact hash; each place is read once."""
+    """Place to artifact hash; each place is read once, and again only if that failed."""
 
     def __init__(self, fetcher: Fetcher, put: Callable[[bytes], str]) -> None:
         self._fetcher = fetcher
@@ -124,8 +125,14 @@ class _Stored:
     async def __call__(self, place: str) -> str:
         if place not in self._found:
             # The task and not its result, as jobs that want the same file are equipped at the same time.
-            self._found[place] = asyncio.create_task(self._store(place))
+            storing = self._found[place] = asyncio.create_task(self._store(place))
+            storing.add_done_callback(partial(self._ended, place))
         return await self._found[place]
+
+    def _ended(self, place: str, storing: "asyncio.Task[str]") -> None:
+        """A site that did not answer may do so when an episode is played later."""
+        if storing.cancelled() or storing.exception() is not None:
+            del self._found[place]
 
     async def _store(self, place: str) -> str:
         data = await self._fetcher.read(place)
