@@ -1,7 +1,7 @@
 """`harness completion`: prints a script that lets the shell complete commands, options, choices and settings.
 
-The script is generated from the argument parser; for `run` and `doctor` it also contains the groups of `configs/` and
-their choices.
+The script is generated from the argument parser; for commands that take settings it also contains the groups of
+`configs/` and their choices.
 """
 
 import argparse
@@ -13,8 +13,6 @@ from harness.errors import ExitCode
 
 HELP = "print a shell completion script for harness"
 EXAMPLE = 'eval "$(harness completion bash)"    # in ~/.bashrc; for zsh in ~/.zshrc, after compinit'
-CONFIGURED = ("run", "doctor")
-"""Commands that take settings."""
 
 # shtab makes such scripts of a parser, but knows no word with an `=` in it: `llm=op` would complete to nothing.
 BASH = """\
@@ -84,13 +82,19 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, tuple[str,
         if isinstance(action, argparse._SubParsersAction):
             said = {choice.dest: choice.help or "" for choice in action._choices_actions}
             for name, command in action.choices.items():
-                yield name, (said.get(name, ""), [*_words(command), *(_settings() if name in CONFIGURED else ())])
+                words = [*_words(command), *(_settings() if name == "run" or _takes_settings(command) else ())]
+                yield name, (said.get(name, ""), words)
 
 
 def _words(command: argparse.ArgumentParser) -> Iterator[str]:
     for action in command._actions:
         yield from action.option_strings
         yield from map(str, action.choices or ())
+
+
+def _takes_settings(command: argparse.ArgumentParser) -> bool:
+    """Not so `--judge KEY=VALUE`, which is followed by those of a judge only."""
+    return any(action.metavar == "KEY=VALUE" and not action.option_strings for action in command._actions)
 
 
 def _settings() -> Iterator[str]:

@@ -33,7 +33,7 @@ class Router:
     """
 
     def __init__(self, ports: Mapping[str, int]) -> None:
-        self._ports = ports
+        self._ports = {name.lower(): port for name, port in ports.items()}
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until one of its ends closes it."""

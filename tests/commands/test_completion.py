@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.commands.completion import _commands
+from harness.main import _parser
+
 PROJECT = Path(__file__).resolve().parents[2]
 Command = Callable[..., subprocess.CompletedProcess[str]]
 ASK = """
@@ -51,6 +54,13 @@ def complete(harness: Command, tmp_path: Path) -> Callable[[str], set[str]]:
 )
 def test_bash_completes(complete: Callable[[str], set[str]], line: str, offered: set[str]) -> None:
     assert complete(line) == offered
+
+
+def test_every_command_that_takes_settings_completes_them() -> None:
+    words = {name: words for name, (_, words) in _commands(_parser("completion"))}
+    given = {name for name in words if "llm=openai" in words[name]}
+    assert given >= {"run", "doctor", "plan", "replay", "score", "fork", "serve", "audit"}
+    assert not given & {"show", "compare", "completion", "attribute"}
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
