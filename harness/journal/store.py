@@ -311,7 +311,8 @@ class RunFolder:
         """Remove what a start has left that was refused before it recorded anything; another folder stays, and so does
         one that the refusal names, for its logs.
         """
-        if self._is_new and str(self.path) not in why and not any(self.path.glob(f"*{JOURNAL_SUFFIX}")):
+        is_named = str(self.path) in why or WORKER_LOG in why
+        if self._is_new and not is_named and not any(self.path.glob(f"*{JOURNAL_SUFFIX}")):
             shutil.rmtree(self.path, ignore_errors=True)  # it was empty when this start took it
         elif set(safe_files.names_in(self.path, self.path)) <= _OF_A_REFUSED_START:
             with suppress(OSError):  # what cannot be removed is clutter, and hides the reason if it is an error

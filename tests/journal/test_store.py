@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import JournalError, JournalLocked, TaskError
+from harness.errors import JournalError, JournalLocked, TaskError, UsageError
 from harness.journal.log import read
 from harness.journal.store import ArtifactStore, RunFolder
 from harness.secrets.redaction import Redactor
@@ -36,6 +36,19 @@ def test_the_second_process_is_told_who_holds_the_folder(tmp_path: Path) -> None
         holder.wait()
         with RunFolder.open(tmp_path):
             pass
+
+
+@pytest.mark.parametrize(
+    ("why", "stays"), [("set OPENAI_API_KEY", False), ("worker 0 ended 5 times; see run.log and worker.log", True)]
+)
+def test_a_refused_start_leaves_the_logs_that_its_sentence_names_and_nothing_else(
+    why: str, stays: bool, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError), RunFolder.open(tmp_path / "run") as run:
+        (run.path / "worker.log").write_text("what was wrong\n")
+        raise UsageError(why)
+    assert (tmp_path / "run" / "worker.log").exists() == stays
+    assert (tmp_path / "run").exists() == stays
 
 
 def test_children_given_the_hold_keep_it_until_they_end(tmp_path: Path) -> None:
