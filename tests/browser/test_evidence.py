@@ -110,9 +110,7 @@ class TestInABrowser:
         ):
             assert word in error and bool(error) is bool(word)
 
-    async def test_an_address_that_is_refused_is_refused_to_each_target(
-        self, web: Web, chromium: ChromiumPool
-    ) -> None:
+    async def test_an_address_that_is_refused_is_refused_to_each_target(self, web: Web, chromium: ChromiumPool) -> None:
         web.page("/", "<p>here</p>")
         here, outside = (target(url, "document.URL") for url in ("http://shop.localhost/", "http://example.org/"))
         found = await gathered(chromium, web, here, outside, outside, here)

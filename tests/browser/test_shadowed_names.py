@@ -9,7 +9,9 @@ from tests.browser.conftest import Visit, Web, visiting
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 # Chromium lets images take names of their document only in the page's own world, and fields those of their form in any.
-OF_DOCUMENT = "baseURI body documentElement getAnimations getElementsByTagName hidden readyState querySelectorAll".split()
+OF_DOCUMENT = (
+    "baseURI body documentElement getAnimations getElementsByTagName hidden readyState querySelectorAll".split()
+)
 OF_FORM = (
     "clientHeight closest contains control getAttribute getBoundingClientRect getClientRects getRootNode isConnected"
     " localName matches name nodeType ownerDocument parentElement parentNode scrollHeight scrollIntoView scrollTop"
@@ -26,7 +28,9 @@ async def asked(visit: Visit, expression: str) -> object:
 
 
 async def test_the_timers_of_a_page_with_named_images_are_waited_for(web: Web, chromium: ChromiumPool) -> None:
-    web.page("/", f"{IMAGES}<button onclick=\"setTimeout(() => out.textContent = 'done', 300)\">Go</button><p id=out></p>")
+    web.page(
+        "/", f"{IMAGES}<button onclick=\"setTimeout(() => out.textContent = 'done', 300)\">Go</button><p id=out></p>"
+    )
     async with visiting(chromium, web) as visit:
         assert visit.notices == ""
         assert "'done'" in await visit.click("button", "Go")
