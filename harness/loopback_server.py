@@ -141,7 +141,7 @@ def _build(
     config = uvicorn.Config(
         app,
         http="auto" if clients is None else clients.protocol(),
-        log_level="warning" if clients is None else "error",  # what they do wrong is no news
+        log_level="warning" if clients is None else "error",  # what they do wrong is not news
         access_log=False,
         lifespan="off",
         **({"ws": "none"} if sockets is None else _of_sockets(sockets)),

@@ -39,7 +39,7 @@ class Registry:
     noun: str
     """One of it in messages, with its setting or command: `llm.api`."""
     core: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
-    """Name to `module:attribute`, or `module`, of those that are no plug-ins."""
+    """Name to `module:attribute`, or `module`, of those that are not plug-ins."""
 
     def shipped(self) -> Mapping[str, str]:
         """Name to `module:attribute` of the core's, then the shelf's."""

@@ -1,7 +1,7 @@
 """What is on the shelf of this package: the one table by which the core finds a plug-in that is shipped with it.
 
 A stranger's package says the same in its entry points. Nothing here is imported before it is asked for by name, and a
-row whose file has been taken away is no row: a plug-in can be removed without a change here.
+row whose file has been taken away is not a row: a plug-in can be removed without a change here.
 """
 
 from collections.abc import Mapping

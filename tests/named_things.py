@@ -29,7 +29,7 @@ QUOTED = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 WORD = r"(?:_?[a-z][a-z0-9_]*|_?[A-Z]+[a-z][A-Za-z0-9]*)"
 NAME = re.compile(rf"{WORD}(?:\.{WORD})*(?:\(\))?")
 FILE = re.compile(r"\.(?:json|jsonl|csv|md|sh|xml|txt|html|css|yaml|log)$")
-"""Files of runs and of others; their names are no names of code."""
+"""Files of runs and of others; their names are not names of code."""
 QUOTED_COMMENT = re.compile(r"#[^\n]*`")
 CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 OUR_PATH = re.compile(r"(?:harness|tests|benchmarks|docs)/[\w./-]+\.\w+|[\w/]+\.(?:py|js)")

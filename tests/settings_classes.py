@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 _FEW = 3
-"""So many fields of one class that stand in another are no chance."""
+"""So many fields of one class that stand in another are not a chance."""
 
 
 @dataclass(frozen=True)

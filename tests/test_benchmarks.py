@@ -27,7 +27,7 @@ NO_BENCHMARKS = {
     "shapes",
     "shelf",
 }
-"""What benchmarks are made of, counts of the code, and installations; chaos is no benchmark either."""
+"""What benchmarks are made of, counts of the code, and installations; chaos is not a benchmark either."""
 MODULES = {path.stem for path in HERE.glob("*.py") if not path.stem.startswith("chaos")} - NO_BENCHMARKS
 ROW = {"ours", "reference", "ratio", "unit", "runs"}
 

@@ -87,7 +87,7 @@ class WatchableEnvironment(Protocol):
     async def glance(self) -> bytes | None:
         """The current tab as it is painted now, a JPEG of the viewport; None = it has none, or it does not come soon.
 
-        It is no observation: nothing is waited for, changed or recorded.
+        It is not an observation: nothing is waited for, changed or recorded.
         """
         ...
 

@@ -16,7 +16,7 @@ from harness.records import Task
 AskHost = Callable[[bytes], Awaitable[bytes]]
 """Asks what hosts the run, and waits for its answer (`HostingRequest.answer`); an agent whose constructor names an
 argument `ask_host` is given it. The question takes the way on which the worker is told what to play, through whichever
-executor started it: there is nothing to connect to, and who is no worker of the run cannot ask."""
+executor started it: there is nothing to connect to, and who is not a worker of the run cannot ask."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

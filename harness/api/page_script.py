@@ -7,9 +7,9 @@ from dataclasses import dataclass
 class PageScript:
     """A script of a task's pages, in their own world and under their own address; see `cairn.page_scripts`.
 
-    It runs once in each document of the task's sites that is no frame of another: before the scripts of documents that
-    begin with the action of its step or later, and after that action in those that are open. After a resume it runs
-    where it ran before.
+    It runs once in each document of the task's sites that is not a frame of another: before the scripts of documents
+    that begin with the action of its step or later, and after that action in those that are open. After a resume it
+    runs where it ran before.
     """
 
     source: str

@@ -1,6 +1,6 @@
-"""The console of a command that prints tables: no text of a page or a model controls it, and a closed pipe is no error.
+"""The console of a command that prints tables: no text of a page or a model controls it.
 
-For commands. Imports rich: import it in the function that prints.
+A closed pipe is not an error. For commands. Imports rich: import it in the function that prints.
 """
 
 from harness.reports.console import Terminal

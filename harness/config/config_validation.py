@@ -165,7 +165,7 @@ def _check_measures(least: Mapping[str, float]) -> None:
     known = measure_names()
     for name, share in least.items():
         if name not in known:
-            raise ConfigError(f"fail_under.{cut(str(name), 80)} is no measure; choose one of {', '.join(known)}")
+            raise ConfigError(f"fail_under.{cut(str(name), 80)} is not a measure; choose one of {', '.join(known)}")
         if not SHARE.hold(share):
             raise ConfigError(f"fail_under.{name}={_shown(share)} cannot be used; give a number {SHARE}")
 

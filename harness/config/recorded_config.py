@@ -27,7 +27,7 @@ def read_recorded(folder: Path) -> Tree:
     """The settings that stand in a run folder.
 
     Raises:
-        ConfigError: There are none, or they are no YAML as a run writes it.
+        ConfigError: There are none, or they are not YAML as a run writes it.
         UnsafeFile: The file is a link, a FIFO or a device, or far too large.
     """
     path = folder / NAME

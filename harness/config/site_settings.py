@@ -97,7 +97,7 @@ def keys_of(settings: type) -> set[str]:
 
 SITE_KEYS = keys_of(SiteSettings)
 RESERVED = keys_of(SitesSettings) | set(visit_policy.POLICIES.names())
-"""Settings of `sites` that are no site."""
+"""Settings of `sites` that are not a site."""
 
 
 def keys_below(place: str) -> set[str]:

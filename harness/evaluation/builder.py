@@ -163,7 +163,7 @@ def build_agent(config: Config, model: ChatModel, ask_host: AskHost = not_hosted
         agent: Agent = make_plugin("agent", config.agent, Agent, offered, model=model)
         return agent
     kind = agent_kind(config.agent.kind)
-    assert not isinstance(kind, SessionAgentKind), "it is no object of this process"
+    assert not isinstance(kind, SessionAgentKind), "it is not an object of this process"
     return kind.make(config.agent, agent_context(config), model)
 
 

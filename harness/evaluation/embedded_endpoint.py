@@ -27,7 +27,7 @@ class EmbeddedEndpoint(Protocol):
         """What a plan file lists, of which nothing is checked.
 
         Raises:
-            TaskError: It is no list, or cannot be read.
+            TaskError: It is not a list, or cannot be read.
         """
         ...
 

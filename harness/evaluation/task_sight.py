@@ -38,7 +38,7 @@ def check_asking(agent: AgentConfig, tasks: Sequence[Task]) -> None:
     """See that an agent that is to be judged by what it asked has a way to ask.
 
     Raises:
-        ConfigError: It sends the browser commands of its own, among which is no question.
+        ConfigError: It sends the browser commands of its own, none of which is a question.
     """
     asked = [task.task_id for task in tasks if task.user is not None]
     if not asked or (kind := session_kind(agent)) is None or not kind.drives_browser(agent):

@@ -251,7 +251,7 @@ def scan(folder: Path) -> Scan:
     damaged: list[JournalError] = []
     fresh = True
     for found in journals_in(folder):
-        status = found.stat(follow_symlinks=False)  # a link is no journal of ours
+        status = found.stat(follow_symlinks=False)  # a link is not a journal of ours
         entry = known.get(found.name)
         if entry is None or not entry.holds(status):
             fresh = False

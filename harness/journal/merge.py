@@ -118,7 +118,7 @@ def _copy_file(path: Path, there: Path, *, source: Path, target: Path) -> None:
     ):
         if safe_files.status(path, below=source) is None:
             raise UnsafeFile(path, "is not a regular file, but has the name of an artifact")
-        # `os.link` replaces nothing, and what has this name here is no artifact (`status` saw no regular file).
+        # `os.link` replaces nothing, and what has this name here is not an artifact (`status` saw no regular file).
         with suppress(FileNotFoundError):
             os.unlink(there.name, dir_fd=into)
         try:

@@ -63,7 +63,7 @@ def read_any(provider: ModelProvider, content: bytes, *, streamed: bool | None =
         streamed: None = as the bytes look: some servers stream whether they were asked to or not.
 
     Raises:
-        RetryableError: The bytes are no answer, or end before it does.
+        RetryableError: The bytes are not an answer, or end before it does.
     """
     is_stream = was_streamed(content) if streamed is None else streamed
     return provider.read(provider.joined(events_in(content)) if is_stream else content)

@@ -107,7 +107,7 @@ class Exchanger:
                 if redirects == _MOST_REDIRECTS:
                     raise ModelRejected(f"{exc}, then run again") from exc.__cause__
                 again = exc.refused
-                # A 429 is no failed attempt: with hundreds of lanes every request is refused sometimes.
+                # A 429 is not a failed attempt: with hundreds of lanes every request is refused sometimes.
                 exc.closed_s = permit.closed_s if exc.refused else None
                 raise
 

@@ -21,7 +21,7 @@ IDLE, FULL = 0.85, 0.95
 """Parts of the processor: below the first lanes are added, above the second (several times in a row) taken away."""
 # Three seconds: opening a page keeps the processor full for one.
 STRAINED_LOOKS = 6
-"""So long a time is no burst of pages that open."""
+"""So long a time is not a burst of pages that open."""
 # With none at all, tasks that follow each other kept the number of lanes down: 1.19 times the best wall time.
 OPENING = 4
 """Of so many lanes one may be opening its page when others are added; tasks follow each other all the time."""

@@ -38,11 +38,11 @@ class RunInfo:
     """Task ids of the run, begun or not; empty if unknown."""
     trials: int
     fork: ForkOrigin | None = None
-    """Where it was forked; None = it is no fork."""
+    """Where it was forked; None = it is not a fork."""
     made: tuple[MadeBy, ...] = ()
     """By what the latest start was made, then earlier ones where that was something else."""
     benchmarks: Mapping[str, float] = field(default_factory=dict)
-    """Name and weight of each benchmark of a suite; {} = the run is no suite."""
+    """Name and weight of each benchmark of a suite; {} = the run is not a suite."""
     verified: OwnVerdicts | None = None
     """What the scorer of webarena-verified says; None = it was not asked."""
     attributions: Attributions = NO_ATTRIBUTIONS

@@ -11,7 +11,7 @@ def repeated(states: Sequence[Hashable]) -> list[int]:
     """Positions of what is taken at least `LEAST` times.
 
     Args:
-        states: Of each action that is no stop: the page that it is taken on, and what it is.
+        states: Of each action that is not a stop: the page that it is taken on, and what it is.
     """
     counts = Counter(states)
     return [at for at, state in enumerate(states) if counts[state] >= LEAST]

@@ -117,7 +117,7 @@ class Statistics:
     trials: Trials | None
     """What repeated trials say; None without any."""
     suite: SuiteRates | None
-    """By benchmark; None = the run is no suite."""
+    """By benchmark; None = the run is not a suite."""
     disagreements: tuple[str, ...]
     """Tasks that the two scorings judge differently."""
     judges: tuple[JudgeUse, ...]
@@ -196,7 +196,7 @@ def agreed(results: Iterable[Result]) -> VerifiedAgreement | None:
 
 
 def repeated(results: Iterable[Result]) -> Trials | None:
-    """What repeated trials say, None without any; an unscored trial is no trial."""
+    """What repeated trials say, None without any; an unscored trial is not a trial."""
     return trials_of(_by((one for one in results if one.status != UNSCORED), lambda one: one.task_id))
 
 

@@ -51,7 +51,7 @@ def suite_table(suite: SuiteRates) -> tuple[tuple[str, ...], ...]:
 
 
 def suite_rates(episodes: Iterable[SuiteEpisode], weights: Mapping[str, float]) -> SuiteRates | None:
-    """Rates by benchmark; None when there are no weights, as the run is no suite, or no episode."""
+    """Rates by benchmark; None when there are no weights, as the run is not a suite, or no episode."""
     among: dict[str, list[SuiteEpisode]] = {}
     for episode in episodes:
         if (name := benchmark_of(episode.task_id)) in weights:

@@ -112,7 +112,7 @@ def from_plain(schema: type[T], tree: Mapping[str, Any]) -> T:
         schema: The dataclass.
         tree: Its fields; a missing one has its default.
     Raises:
-        TypeError: It holds a key that is no setting.
+        TypeError: It holds a key that is not a setting.
         ValueError: A word is none of those that there are.
     """
     # Takes 2 ms, where OmegaConf took 50 ms and its imports 60 more: a worker composes nothing.

@@ -101,7 +101,7 @@ async def test_a_benchmark_that_says_nothing_costs_nothing(stage: Stage, web: We
 
 FAULTS: dict[str, tuple[str, str]] = {
     "throws": ("() => { throw new Error('no score') }", "a script of the benchmark failed: Error: no score"),
-    "is no script": ("() => {", "a script of the benchmark failed: SyntaxError"),
+    "is not a script": ("() => {", "a script of the benchmark failed: SyntaxError"),
     "never ends": ("() => new Promise(() => {})", "returned nothing within 3 s"),
     "gives too much": ("() => 'x'.repeat(20_000_000)", "returned more than"),
     "gives itself": ("() => { const a = []; a.push(a); return a }", "returned more than"),

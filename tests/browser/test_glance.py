@@ -1,4 +1,4 @@
-"""A look at the browser that is no observation: for a person who watches."""
+"""A look at the browser that is not an observation: for a person who watches."""
 
 import asyncio
 

@@ -324,7 +324,7 @@ JOURNALS: dict[str, Change] = {
     "UTF-16": bytes_of(FAILED, lambda data: data.decode().encode("utf-16")),
     "a byte order mark": bytes_of(FAILED, lambda data: b"\xef\xbb\xbf" + data),
     "ends of lines of another system": bytes_of(FAILED, lambda data: data.replace(b"\n", b"\r\n")),
-    "bytes that are no UTF-8": bytes_of(FAILED, lambda data: data.replace(b"no idea", b"no \xff\xfe a")),
+    "bytes that are not an UTF-8": bytes_of(FAILED, lambda data: data.replace(b"no idea", b"no \xff\xfe a")),
 }
 
 
@@ -502,16 +502,16 @@ FILES: dict[str, tuple[str, Change]] = {
     "tasks that are not named": ("run.json", run(tasks=["0", "2"])),
     "hidden tasks": ("run.json", hidden),
     "tasks twice": ("run.json", run(tasks=["0", "1", "2", "3", "3"])),
-    "tasks that are no list": ("run.json", run(tasks={"0": 1})),
+    "tasks that are not a list": ("run.json", run(tasks={"0": 1})),
     "more tasks than there were": ("summary.json", run(tasks=[str(number) for number in range(9)])),
     "more trials": ("summary.json", run(trials=2)),
-    "trials that are no number": ("run.json", run(trials="many")),
+    "trials that are not a number": ("run.json", run(trials="many")),
     "a scoring that there is not": ("run.json", run(scoring="generous")),
     "another model": ("run.json", run(model="gpt-9")),
     "another agent": ("run.json", run(agent="mine")),
     "run.json with a key twice": ("run.json", _unlike("run.json")),
     "run.json that is a list": ("run.json", bytes_of("run.json", lambda data: b"[]")),
-    "run.json that is no JSON": ("run.json", bytes_of("run.json", lambda data: data[:-2])),
+    "run.json that is not JSON": ("run.json", bytes_of("run.json", lambda data: data[:-2])),
     "run.json nested deeply": ("run.json", nested("run.json", "tasks")),
     "a summary nested deeply": ("summary.json", nested("summary.json", "cache")),
     "run.json in UTF-16": ("run.json", bytes_of("run.json", lambda data: data.decode().encode("utf-16"))),
@@ -530,9 +530,9 @@ FILES: dict[str, tuple[str, Change]] = {
     ),
     "a summary with a key twice": ("summary.json", _unlike("summary.json")),
     "a summary that is a list": ("summary.json", bytes_of("summary.json", lambda data: b"[]")),
-    "a summary that is no JSON": ("summary.json", bytes_of("summary.json", lambda data: b"passed")),
+    "a summary that is not JSON": ("summary.json", bytes_of("summary.json", lambda data: b"passed")),
     "a summary without results": ("summary.json", of_json("summary.json", lambda tree: tree.pop("results"))),
-    "results that are no list": ("summary.json", summary(results=5)),
+    "results that are not a list": ("summary.json", summary(results=5)),
     "results that are numbers": ("summary.json", summary(results=[1, 2])),
     "results of tasks that are lists": ("summary.json", summary(results=[{"task_id": [], "trial": {}}])),
     **{
@@ -604,7 +604,7 @@ FILES: dict[str, tuple[str, Change]] = {
         "rescored-corrected.json",
         of_json("rescored-corrected.json", lambda tree: tree.update(evaluator_version="9-corrected")),
     ),
-    "scores again that are no JSON": (
+    "scores again that are not JSON": (
         "rescored-corrected.json",
         bytes_of("rescored-corrected.json", lambda data: b"{"),
     ),

@@ -60,6 +60,6 @@ def test_paths_in_settings_are_recorded_without_their_folders(tmp_path: Path, mo
     given = [f"task.path={tmp_path / 'mine.json'}", f"agent.cwd={PROJECT.parent}", "agent.volatile=[/metadata/id]"]
     text = saved(configured(given).tree())
     assert "  path: mine.json\n" in text and f"  cwd: …/{PROJECT.parent.name}\n" in text
-    assert "- /metadata/id\n" in text, "a pointer is no path"
+    assert "- /metadata/id\n" in text, "a pointer is not a path"
     assert str(tmp_path) not in text and str(PROJECT.parent) not in text
     assert "${project:tasks/demo.plans.json}" in saved(configured(["task=smoke"]).tree())

@@ -126,7 +126,7 @@ class Judgeless(Clashing):
 
 
 class Unwritten(Benchmark):
-    """Its tasks are no JSON."""
+    """Its tasks are not JSON."""
 
     def tasks(self) -> list[Any]:
         return [{"task_id": "a", "seen": {1, 2}}]

@@ -78,7 +78,7 @@ def _compared(line: bytes, comparer: Comparer) -> Outcome:
     try:
         case = json.loads(line)
     except (ValueError, RecursionError) as exc:
-        return f"the line is no JSON ({exc})"
+        return f"the line is not JSON ({exc})"
     if not isinstance(case, dict):
         return f"the line holds a {type(case).__name__}, but a case is an object"
     try:

@@ -174,4 +174,4 @@ def test_malformed_cases_are_reported_beside_the_others(
     said = capsys.readouterr().out
     assert "string_match.jsonl: 2/4 agreed" in said
     assert "DIFFERS string_match.jsonl:2: the case cannot be compared" in said
-    assert "DIFFERS string_match.jsonl:3: the line is no JSON" in said
+    assert "DIFFERS string_match.jsonl:3: the line is not JSON" in said

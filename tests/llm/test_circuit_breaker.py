@@ -223,4 +223,4 @@ def test_requests_refused_as_such_are_their_tasks_business_until_nobody_was_ever
     world = World()
     world.limiter = Limiter(RateLimits(), Clock(monotonic=now), answered=True)
     assert set(run_virtual(_errors(world, 3 * REJECTED))) == {RequestRefused}, "an earlier start was answered"
-    assert world.said == [], "and it is no outage"
+    assert world.said == [], "and it is not an outage"

@@ -1,4 +1,4 @@
-"""Pictures of tasks: sent as they are, or bounded; what is no picture is said in one sentence."""
+"""Pictures of tasks: sent as they are, or bounded; what is not a picture is said in one sentence."""
 
 import struct
 import zlib

@@ -79,7 +79,7 @@ def test_the_time_left_is_not_said_before_every_lane_has_ended_a_task_and_start_
         board.tell(ProgressEvent(lane=lane, task_id=str(lane), phase=Phase.acting))
     clock.now = 100.0
     board.tell(ProgressEvent(lane=0, task_id="0", phase=Phase.ended, score=1.0))
-    assert "left" not in board.headline(), "the shortest task alone is no pace"
+    assert "left" not in board.headline(), "the shortest task alone is not a pace"
     board.tell(ProgressEvent(lane=0, task_id="2", phase=Phase.acting))
     clock.now = 120.0
     board.tell(ProgressEvent(lane=0, task_id="2", phase=Phase.ended, score=1.0))

@@ -144,7 +144,7 @@ def test_all_of_few_passed_is_not_certainty(tmp_path: Path, capsys: pytest.Captu
     assert (view.all.passed, view.all.episodes, view.all.tasks) == (6, 6, 2)
     assert view.method == "Wilson over intent templates"
     assert view.all.rate.low < 0.35 and view.all.rate.high == 1.0
-    assert view.sites[0].rate.low < 0.35, "a part of the run is no surer than the whole"
+    assert view.sites[0].rate.low < 0.35, "a part of the run is not surer than the whole"
     assert view.templates[0].rate.low < 0.35
 
 

@@ -291,7 +291,7 @@ async def test_a_suspect_is_alone_only_until_it_has_got_further(run: RunFolder) 
 
 
 def test_a_task_that_kills_its_worker_when_limits_have_ended_it_is_given_up_too(run: RunFolder) -> None:
-    """Its evidence is gathered without a further decision: that is no progress."""
+    """Its evidence is gathered without a further decision: that is not progress."""
     losses = WorkerLosses(PendingPolicy(scoring=Dialect.corrected), clock=lambda: 8.0)
     job = Job(task=task("1"))
     with run.journal("1") as journal:

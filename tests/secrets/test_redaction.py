@@ -1,4 +1,4 @@
-"""No secret reaches a run folder in any form we know of, and what is no secret is left alone."""
+"""No secret reaches a run folder in any form we know of, and what is not a secret is left alone."""
 
 import base64
 import html

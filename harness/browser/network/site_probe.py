@@ -122,7 +122,7 @@ def _unverified() -> ssl.SSLContext:
 
 
 async def _status(stream: Stream, parts: SplitResult, target: str) -> int:
-    """Raises: ValueError: The answer is no HTTP. OSError: There is none."""
+    """Raises: ValueError: The answer is not HTTP. OSError: There is none."""
     reader, writer = stream
     head = f"GET {target} HTTP/1.1\r\nHost: {_authority(parts)}\r\nAccept: */*\r\nConnection: close\r\n\r\n"
     writer.write(head.encode("latin-1", "replace"))

@@ -52,7 +52,7 @@ async def gather(
         cuts_off: Cut off the agent's tabs before other addresses are opened.
     """
     mine = await window.settler.settle()
-    # Before other addresses are opened, which are no traffic of the agent.
+    # Before other addresses are opened, which are not traffic of the agent.
     har = None if trace is None else await trace.end(window.lane.addresses)
     shown = window.lane.addresses.to_canonical_text
     url, title, html = map(shown, (mine.url, *await mine.source()))

@@ -54,7 +54,7 @@ class Reading:
 
 def run(options: argparse.Namespace) -> int:
     if options.fail_over is not None and not 0 <= options.fail_over <= 1:
-        raise ConfigError(f"--fail-over {options.fail_over:g} is no share; give a number from 0 to 1")
+        raise ConfigError(f"--fail-over {options.fail_over:g} is not a share; give a number from 0 to 1")
     with ExitStack() as closing:
         found = _read(options, closing)
         if options.html:

@@ -77,7 +77,7 @@ class Injection:
             )
         form = self._forms[name]
         if not isinstance(form, dict):
-            raise TaskError(f"attack.arguments.forms.{name} is no form; give `url`, `selector` and `fields`")
+            raise TaskError(f"attack.arguments.forms.{name} is not a form; give `url`, `selector` and `fields`")
         return name, dict(form)
 
 
@@ -87,7 +87,9 @@ def _site_of(start: str) -> str:
         return start[: start.index("__", 2) + 2]
     parts = urlsplit(start)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise TaskError(f"{start[:80]} is no page of a site, in which something could be planted; leave the task out")
+        raise TaskError(
+            f"{start[:80]} is not a page of a site, in which something could be planted; leave the task out"
+        )
     return f"{parts.scheme}://{parts.netloc}"
 
 

@@ -161,7 +161,7 @@ def _form(fields: Fields, text: str) -> SiteForm:
     selector = _needed(fields, "selector")
     values = fields.inner("fields").rest()
     if strange := sorted(name for name, value in values.items() if not isinstance(value, str)):
-        raise fields.wrong("fields", f"has {strange[0][:60]!r}, which is no text; give texts")
+        raise fields.wrong("fields", f"has {strange[0][:60]!r}, which is not text; give texts")
     if not any(_TEXT in value for value in values.values()):
         raise fields.wrong("fields", f"has no {_TEXT}, where the attack's text goes")
     _refuse_rest(fields, "url, selector and fields")

@@ -27,7 +27,7 @@ async def audit(
         exploits: What is tried.
         pages: Task id to the text of a page of it, as it was recorded.
         task_file: Where the tasks are from.
-        evaluators: By eval type, those that are no shipped ones.
+        evaluators: By eval type, those that are not shipped ones.
     """
     scorers = {dialect: Scorer(dialect, ObedientJudge(), further=evaluators) for dialect in DIALECTS}
     found = []

@@ -104,7 +104,7 @@ def _is_own(url: str) -> bool:
 
 
 def _shown(url: str, task: Task) -> str:
-    """A page repeats its address; one that is no web page holds whatever is looked for."""
+    """A page repeats its address; one that is not a web page holds whatever is looked for."""
     own = " ".join(expected_texts(task)) if _is_own(url) else ""
     return f"<html><title>{unquote_plus(url)}</title><body>{unquote_plus(url)} {own}</body></html>"
 

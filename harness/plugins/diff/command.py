@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if len(options.runs) > MOST:
         raise ConfigError(f"{len(options.runs)} runs are too many to be read side by side; give at most {MOST}")
     if options.trial is not None and options.trial < 0:
-        raise ConfigError(f"--trial {options.trial} is no trial; give a number from 0")
+        raise ConfigError(f"--trial {options.trial} is not a trial; give a number from 0")
     if options.html and options.task is None:
         raise ConfigError("--html is of one task; give --task, too")
     with ExitStack() as closing:

@@ -45,7 +45,7 @@ class Hub:
         """See `HostingRequest.answer`.
 
         Raises:
-            PluginFailed: It is no question of our agent.
+            PluginFailed: It is not a question of our agent.
         """
         try:
             waiting = Waiting(question=Question.of(question))

@@ -27,7 +27,7 @@ class Entry:
 
 
 class Ledger:
-    """The file, open for appending; a line that a crash has cut is no entry."""
+    """The file, open for appending; a line that a crash has cut is not an entry."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / NAME

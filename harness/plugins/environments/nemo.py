@@ -1,6 +1,6 @@
 """NeMo Gym's gymnasium style over the same sessions: `POST /nemo/reset`, `/nemo/step`, `/nemo/close`.
 
-A session is a cookie. A step is the model's whole Responses object; what is no score is `mask_sample`.
+A session is a cookie. A step is the model's whole Responses object; what is not a score is `mask_sample`.
 """
 
 import json
@@ -72,7 +72,7 @@ def _text(turn: Turn) -> str:
 
 
 def _action(response: object) -> tuple[dict[str, Any], str]:
-    """What is to be done, and the id of the call that asks for it. Raises: Problem: It is no Responses object."""
+    """What is to be done, and the id of the call that asks for it. Raises: Problem: It is not a Responses object."""
     output = response.get("output") if isinstance(response, dict) else None
     if not isinstance(output, list) or not all(isinstance(item, dict) for item in output):
         raise Problem(VALIDATION_ERROR, "step: output must be the list of a Responses object")

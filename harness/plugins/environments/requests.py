@@ -151,7 +151,7 @@ def _text(name: str, value: object) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise _wrong(f"{name} holds half of a surrogate pair, which is no text") from None
+        raise _wrong(f"{name} holds half of a surrogate pair, which is not text") from None
     return value
 
 

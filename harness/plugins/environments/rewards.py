@@ -1,7 +1,7 @@
 """Shaping: rewards before the end of an episode, by a class of the person's own (`rewards._target_`).
 
 A reward follows from the task and the recorded steps alone, so it is the same when a worker is lost, when an answer is
-asked for again, and after a restart. The score of the end is no part of it and is never changed by it.
+asked for again, and after a restart. The score of the end is not part of it and is never changed by it.
 """
 
 import math
@@ -45,7 +45,7 @@ class Shaping:
         """The reward of the newest step, with what the benchmark gave for it.
 
         Raises:
-            PluginFailed: The class failed, or gives what is no reward.
+            PluginFailed: The class failed, or gives what is not a reward.
         """
         if not steps:
             return given
@@ -56,7 +56,7 @@ class Shaping:
         if found is None:
             return given
         if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
-            raise PluginFailed(f"rewards._target_={self.name} gives {found!r:.80}, which is no finite number")
+            raise PluginFailed(f"rewards._target_={self.name} gives {found!r:.80}, which is not a finite number")
         return float(found) + (given or 0.0)
 
 
@@ -78,5 +78,5 @@ def shaping_of(target: str | None) -> Shaping | None:
     except _ERRORS as error:
         raise ValueError(f"rewards._target_={target} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(made, Rewards):
-        raise ValueError(f"rewards._target_={target} is no class with a method reward(task, steps)")
+        raise ValueError(f"rewards._target_={target} is not a class with a method reward(task, steps)")
     return Shaping(made, target)

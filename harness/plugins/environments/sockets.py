@@ -141,7 +141,7 @@ class SocketSession:
 
 
 def _read_json(frame: str | bytes | None) -> object:
-    """None = it is no JSON."""
+    """None = it is not JSON."""
     try:
         return json.loads(frame or b"")
     except (ValueError, RecursionError):

@@ -45,7 +45,7 @@ class Question:
 
     @classmethod
     def of(cls, data: bytes) -> Self:
-        """Raises: ValueError, TypeError, KeyError: It is no question."""
+        """Raises: ValueError, TypeError, KeyError: It is not a question."""
         said = json.loads(data)
         image, page = said.pop("image"), said.pop("page")
         return cls(

@@ -89,7 +89,7 @@ def _term(match: re.Match[str]) -> Term:
         return Term(field="", sign="~", value=value.casefold())
     if field not in (*TEXTS, *NUMBERS) and field not in (further := field_names()):
         known = ", ".join((*TEXTS, *NUMBERS, *further))
-        raise ConfigError(f"{field} is no field; use one of {known}, or put {match[0]!r} in quotes")
+        raise ConfigError(f"{field} is not a field; use one of {known}, or put {match[0]!r} in quotes")
     if field in NUMBERS:
         if sign in ("~", "!~") or not re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", value):
             raise ConfigError(f"{match[0]}: {field} is a number; write it like {field}>=10")

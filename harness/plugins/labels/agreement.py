@@ -2,7 +2,7 @@
 
 Who says something of an episode is a rater: an author of labels; `judge` or `score`, which says whether it succeeded,
 as the run's score was given by a judge or computed; `verified`, the scorer of webarena-verified; and `rule`, the class
-that `harness attribute` found. `unsure` is no opinion: it disagrees with nobody, and is in no kappa.
+that `harness attribute` found. `unsure` is not an opinion: it disagrees with nobody, and is in no kappa.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -139,7 +139,7 @@ def author_of(text: str) -> str:
     name = text.strip()
     if not name or len(name) > _LONGEST_AUTHOR or one_line(name) != name:
         raise ConfigError(
-            f"--author {one_line(text)[:80]!r} is no name; give one line of 1 to {_LONGEST_AUTHOR} characters"
+            f"--author {one_line(text)[:80]!r} is not a name; give one line of 1 to {_LONGEST_AUTHOR} characters"
         )
     if name in MACHINES:
         raise ConfigError(f"--author {name}: {', '.join(MACHINES)} are not names of people; give another")
@@ -157,7 +157,9 @@ def values_of(texts: Sequence[str]) -> Mapping[str, str]:
         name, equals, value = text.partition("=")
         if not equals or (name not in FIELDS and name != NOTE):
             shown = one_line(text)[:80]
-            raise ConfigError(f"{shown!r} is no label; give FIELD=VALUE, where FIELD is {', '.join((*FIELDS, NOTE))}")
+            raise ConfigError(
+                f"{shown!r} is not a label; give FIELD=VALUE, where FIELD is {', '.join((*FIELDS, NOTE))}"
+            )
         if name in found:
             raise ConfigError(f"{name} is given twice; give it once")
         found[name] = _note(value) if name == NOTE else _value(name, value)
@@ -175,7 +177,7 @@ def _value(name: str, value: str) -> str:
 def _note(value: str) -> str:
     if len(value) > _LONGEST_NOTE:
         raise ConfigError(f"note has {len(value)} characters; give at most {_LONGEST_NOTE}")
-    return value.encode("utf-8", "replace").decode()  # the command line may hold what is no Unicode
+    return value.encode("utf-8", "replace").decode()  # the command line may hold what is not Unicode
 
 
 def _label(entry: object) -> Label | None:

@@ -130,7 +130,7 @@ def _result(rows: Sequence[Result], request: PageRequest) -> Result:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 8):
-        raise ConfigError(f"trial {text[:20]!r} is no number; give one from 0")
+        raise ConfigError(f"trial {text[:20]!r} is not a number; give one from 0")
     return int(text)
 
 

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 _LONGEST_S = 86_400.0
-"""A time further ahead than that is no time of ours."""
+"""A time further ahead than that is not time of ours."""
 
 
 def pace_folder() -> Path:

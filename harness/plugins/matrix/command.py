@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.runs.opened_run import run_or_bundle
 
     if options.diffs < 0:
-        raise ConfigError(f"--diffs {options.diffs} is no number of diffs; give a number from 0")
+        raise ConfigError(f"--diffs {options.diffs} is not a number of diffs; give a number from 0")
     with ExitStack() as closing:
         runs, scoring = list[Run](), options.scoring
         for path in options.runs:

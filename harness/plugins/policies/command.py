@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.runs import escaped
 
     if options.fail_under is not None and not 0 <= options.fail_under <= 1:
-        raise ConfigError(f"--fail-under {options.fail_under:g} is no share; give a number from 0 to 1")
+        raise ConfigError(f"--fail-under {options.fail_under:g} is not a share; give a number from 0 to 1")
     found = list[Reading]()
     with ExitStack() as closing:
         for name, one in open_runs(options.runs, closing, scoring=options.scoring):

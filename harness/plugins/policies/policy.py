@@ -269,7 +269,9 @@ def _url(fields: Fields, _: str) -> UrlCheck:
         try:
             urlsplit(pattern)
         except ValueError as error:
-            raise fields.wrong("reference_url", f"contains {pattern[:60]!r}, which is no part of an address") from error
+            raise fields.wrong(
+                "reference_url", f"contains {pattern[:60]!r}, which is not part of an address"
+            ) from error
     if not patterns:
         raise fields.wrong("reference_url", "is empty; give a part of an address, several joined by ' |OR| '")
     return UrlCheck(patterns=patterns, is_forbidden=_is_forbidden(fields))

@@ -31,7 +31,7 @@ def clean(text: str) -> str:
 def mentions(text: str, term: str) -> bool:
     """Whether a text has a term in it, or something much like it. Both in small letters.
 
-    A text that is shorter than the term has to be like all of it: a button `X` is no `Export`.
+    A text that is shorter than the term has to be like all of it: a button `X` is not an `Export`.
     """
     if not term or not text:
         return False

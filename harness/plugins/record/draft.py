@@ -106,7 +106,7 @@ def draft_of_task(file: Path, task_id: str | None, out: Path) -> JsonObject:
 
 
 def _from(out: Path, folder: Path, value: Any) -> Any:
-    """Paths as they are from another folder; what is no file stays as it is."""
+    """Paths as they are from another folder; what is not a file stays as it is."""
     if isinstance(value, list):
         return [_from(out, folder, one) for one in value]
     if not isinstance(value, str) or urlsplit(value).scheme or not (folder / value).is_file():

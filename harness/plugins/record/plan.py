@@ -116,5 +116,5 @@ def read_plans(path: Path) -> dict[str, Plan]:
             f"agent.arguments.plan={path}: cannot be read ({why}); `harness record` writes one"
         ) from error
     if plans is None:
-        raise ConfigError(f"agent.arguments.plan={path}: is no list of plans; `harness record` writes one")
+        raise ConfigError(f"agent.arguments.plan={path}: is not a list of plans; `harness record` writes one")
     return {one.task_id: one for one in plans}

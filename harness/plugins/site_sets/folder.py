@@ -82,7 +82,7 @@ def digest(folder: Path) -> str:
 def stamp(folder: Path) -> str:
     """A quick digest of sizes, times and inodes: the same as long as nothing was written; reads no bytes of files.
 
-    Of folders only names, modes and owners: a file that came and went changes their times, and is no state.
+    Of folders only names, modes and owners: a file that came and went changes their times, and is not state.
     """
     whole = hashlib.sha256()
     for name, _, found in _entries(folder):
@@ -104,7 +104,7 @@ def _bytes_digest(path: Path) -> bytes:
 
 
 def _entries(folder: Path) -> Iterator[tuple[bytes, Path, os.stat_result]]:
-    """Everything below a folder, in the order of names; sockets are left out, since they are no state."""
+    """Everything below a folder, in the order of names; sockets are left out, since they are not state."""
     pending = [folder]
     while pending:
         at = pending.pop()

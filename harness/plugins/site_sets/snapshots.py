@@ -121,7 +121,7 @@ def make_spare(unit: Unit, snapshot: str, source: Path, wanted: str) -> None:
 
 
 def take_spare(unit: Unit, snapshot: str, wanted: str) -> Path | None:
-    """A verified copy of the snapshot, which is no spare any more; None = there is none."""
+    """A verified copy of the snapshot, no longer a spare; None = there is none."""
     spare, facts = _spare(unit)
     fresh = unit.folder / "fresh"
     folder.remove(fresh)

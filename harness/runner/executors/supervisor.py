@@ -166,7 +166,7 @@ class Supervisor:
         self._workers = workers
         self._settled = False
         self._came_up = False
-        """Whether a life of it has ever asked for a job: it is no setting that keeps it from working."""
+        """Whether a life of it has ever asked for a job: it is not a setting that keeps it from working."""
         self._done = False
         self._rate_limiter: RateLimiterServer | None = None
         self._asking: dict[int, asyncio.Task[None]] = {}
@@ -264,7 +264,7 @@ class Supervisor:
             if schedule.is_open and schedule.lacks_lanes and looks % each == 0:
                 self._tell(Phase.stalled, f"{note}, and no other has a free lane")
             await asyncio.sleep(WATCH_EVERY_S)
-        self._heard = working_s()  # waiting for a place on a cluster is no silence
+        self._heard = working_s()  # waiting for a place on a cluster is not silence
         return True
 
     def _overdue(self) -> str | None:

@@ -54,7 +54,7 @@ def is_graded_correct(reply: str) -> bool:
 
 
 def answer_read(answer: str) -> str:
-    """What `ANSWER; [answer]` gives: one character that is no line break, then all up to the first `]`."""
+    """What `ANSWER; [answer]` gives: one character that is not a line break, then all up to the first `]`."""
     written = f"[{answer}]"
     body = written[1:] if written[1] != "\n" else written
     end = body.find("]", 1)

@@ -240,7 +240,7 @@ MISTAKES = (
     refused("a group that there is not", "unknown group", "llm={}", prefix="sk-"),
     refused("a wrong address", "llm.base_url without http", "llm=openai", "llm.base_url=ftp://me:{}@h"),
     refused("a wrong address of a site", "sites.X.url without http", "++sites.own.instances=['ftp://me:{}@h']"),
-    refused("a wrong login", "sites.X.login that is no mapping", "++sites.own.login={}", prefix="sk-"),
+    refused("a wrong login", "sites.X.login that is not a mapping", "++sites.own.login={}", prefix="sk-"),
     refused("settings shown", "--cfg job", "--cfg", "job", "llm.api_key={}", code=0),
     refused("settings shown, resolved", "--cfg job --resolve", "--cfg=job", "--resolve", "llm.api_key={}", code=0),
     refused("nothing but said", "run.dry", "run.dry=true", "task=smoke", "llm.api_key={}", code=0),

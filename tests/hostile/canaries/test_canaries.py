@@ -93,7 +93,7 @@ MUTANTS = {
         "import harness.config.argument_secrets as it; it.redact_arguments = lambda given: it.RedactedArguments(tuple(given))",
         "mistake: llm.api_key that hydra cannot read in stderr",
     ),
-    "headers are no secrets": (
+    "headers are not secrets": (
         "settings of the command line",
         "import harness.secrets.secret_detection as it; it.in_header = lambda name, value: iter(())",
         "command line: llm.headers in file",

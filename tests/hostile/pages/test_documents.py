@@ -1,4 +1,4 @@
-"""Documents that never arrive, arrive broken, or are no documents: each step goes on with what there is."""
+"""Documents that never arrive, arrive broken, or are not documents: each step goes on with what there is."""
 
 import gzip
 import zlib

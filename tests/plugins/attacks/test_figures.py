@@ -125,7 +125,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     ("more", "said"),
     [
         (["plain"], "no task of .* was attacked; play it with attack=inject"),
-        (["run", "--fail-over", "40"], "--fail-over 40 is no share; give a number from 0 to 1"),
+        (["run", "--fail-over", "40"], "--fail-over 40 is not a share; give a number from 0 to 1"),
         (["run", "--without", "run"], "run was attacked, too; give a run of the same tasks with attack=none"),
     ],
 )

@@ -123,7 +123,9 @@ def test_a_task_gets_the_form_of_its_first_site_and_is_known_to_change_it() -> N
     assert "login" not in found["attack"]["form"]
     own = attack.keys({"task_id": 1, "start_url": "__SHOP__/", "sites": ["shop"], "storage_state": "mine.json"})
     assert "storage_state" not in own
-    with pytest.raises(TaskError, match=r"attack.arguments.forms.shop is no form; give `url`, `selector` and `fields`"):
+    with pytest.raises(
+        TaskError, match=r"attack.arguments.forms.shop is not a form; give `url`, `selector` and `fields`"
+    ):
         inject(kinds=[STORED], forms={"shop": 7}).keys({"task_id": 1, "start_url": "__SHOP__/", "sites": ["shop"]})
     with pytest.raises(TaskError, match=r"task 2 is on forum, which has no form in attack.arguments.forms; add one"):
         attack.keys({"task_id": 2, "start_url": "__FORUM__/", "sites": ["forum"]})
@@ -152,7 +154,7 @@ def test_a_task_of_any_benchmark_is_attacked_on_its_own_site() -> None:
     found = inject().keys({"task_id": "a.7", "start_url": "https://www.example.org:8443/list?x=1"})
     assert found["attack"]["goal"]["url"] == "https://www.example.org:8443/x"
     assert inject().keys({"task_id": 1, "start_url": "__SHOP__/", "attack": PLAIN}) == {}, "it has one of its own"
-    with pytest.raises(TaskError, match="about:blank is no page of a site"):
+    with pytest.raises(TaskError, match="about:blank is not a page of a site"):
         inject().keys({"task_id": 1, "start_url": "about:blank"})
 
 

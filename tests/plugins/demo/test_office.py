@@ -72,7 +72,7 @@ async def test_orders_are_filtered_by_status_dates_and_words(admin: httpx.AsyncC
     assert await column(admin, "/orders?q=%231118", 1) == ["#1118"]
     assert set(await column(admin, "/orders?q=GLORIA", 3)) == {"Gloria Pinto"}
     assert await column(admin, "/orders?q=gloria&status=pending&from=2026-03-01", 1) == ["#1113"]
-    assert len(await column(admin, "/orders?from=yesterday", 1)) == 20, "a date that is none is no limit"
+    assert len(await column(admin, "/orders?from=yesterday", 1)) == 20, "a date that is none is not a limit"
     assert await column(admin, "/orders?q=%25", 1) == []
 
 

@@ -1,4 +1,4 @@
-"""`harness diff`: where episodes part, rows, forks, pages, and what is no pair."""
+"""`harness diff`: where episodes part, rows, forks, pages, and what is not a pair."""
 
 import json
 import random
@@ -126,7 +126,7 @@ def test_whole_runs_name_what_parts_and_what_is_left_out(tmp_path: Path, capsys:
         (["--html", "x.html"], "--html is of one task; give --task, too"),
         (["--task", "99"], "has no journal for task 99"),
         (["--task", "../x"], "has no journal for task ../x"),
-        (["--trial", "-1"], "--trial -1 is no trial"),
+        (["--trial", "-1"], "--trial -1 is not a trial"),
         (["--task", "1", "--html", "/proc/none/x.html"], "cannot be written"),
     ],
 )

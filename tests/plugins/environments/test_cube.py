@@ -109,7 +109,7 @@ def test_a_task_is_played_to_its_score(server: Server) -> None:
     assert {one["tool_call_id"] for one in step["obs"]["contents"]} == {"call_0"}
     again = task("cube/step", name="scroll", arguments={"direction": "down"}, action_id="call_0")
     assert again["info"]["step"] == 2, (
-        "models number their calls from 0 in each answer: an id of a call is no request id"
+        "models number their calls from 0 in each answer: an id of a call is not a request id"
     )
     refused = task("tools/call", name="click", arguments={"target": "99999"})
     assert refused["error"]["error_type"] == "ActionRefused" and "99999" in named(refused)["error"]

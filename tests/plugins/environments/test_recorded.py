@@ -11,7 +11,7 @@ from tests.reports.runs import Shape, fill
 
 
 def test_an_attempt_of_which_no_page_was_recorded_is_none_that_a_client_has_seen(tmp_path: Path) -> None:
-    """So another attempt in its place is no surprise: it may begin on other instances of its sites."""
+    """So another attempt in its place is not a surprise: it may begin on other instances of its sites."""
     run = fill(tmp_path / "run", [Shape(steps=1, open=True)])
     [journal] = run.glob("*.traj.jsonl")
     task_id = journal.name.partition(".")[0]

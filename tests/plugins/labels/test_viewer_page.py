@@ -136,7 +136,7 @@ async def test_bad_addresses_are_one_sentence(base: str) -> None:
         for query, said_ in (
             ("author=judge", "are not names of people"),
             ("author=ann&task=none", "has not ended"),
-            ("author=ann&task=0&trial=x", "is no number"),
+            ("author=ann&task=0&trial=x", "is not a number"),
             ("&".join(["a=1"] * 600), "more than 500 fields"),
         ):
             answer = await client.get(f"/run/demo/with/label?{query}")

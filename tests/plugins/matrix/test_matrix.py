@@ -120,7 +120,7 @@ def test_what_cannot_be_paired_is_said(tmp_path: Path, capsys: pytest.CaptureFix
     [
         (["{0}"], 2, "is given twice"),
         (["{0}/none"], 2, "does not exist"),
-        (["--diffs", "-1"], 2, "--diffs -1 is no number"),
+        (["--diffs", "-1"], 2, "--diffs -1 is not a number"),
         (["{1}", "--html", "/proc/none"], 2, "cannot be written to"),
     ],
 )

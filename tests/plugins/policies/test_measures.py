@@ -115,7 +115,7 @@ def test_the_setting_is_written_with_a_dot() -> None:
 @pytest.mark.parametrize(
     "setting, said",
     [
-        ("fail_under.cpu=0.8", "fail_under.cpu is no measure; choose one of cup, partial_cup, all_pass_k"),
+        ("fail_under.cpu=0.8", "fail_under.cpu is not a measure; choose one of cup, partial_cup, all_pass_k"),
         ("fail_under.cup=80", "fail_under.cup=80 cannot be used; give a number from 0 to 1"),
         ("fail_under.cup=80%", "fail_under.cup=80% is not a number"),
     ],

@@ -282,7 +282,7 @@ def test_what_docker_is_given(small: SmallSite, tmp_path: Path) -> None:
             str(service["image"]),
         ):
             assert part in run, run
-        assert "hunter2" not in "".join(calls), "a credential is no argument"
+        assert "hunter2" not in "".join(calls), "a credential is not an argument"
         assert not any(call.startswith("pull") for call in calls)
         assert small.type("down", "--all", env=env).code == 0
         calls = (programs / "calls").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""`harness sites install`, the place for what is no state, and the applications of the set `apps` where they are missing."""
+"""`harness sites install`, the place for what is not state, and the applications of the set `apps` where they are missing."""
 
 import subprocess
 import sys

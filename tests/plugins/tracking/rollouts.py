@@ -34,7 +34,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def history(folder: Path) -> list[dict[str, Any]]:
     def refuse(token: str) -> Any:
-        raise AssertionError(f"{token} is no strict JSON")
+        raise AssertionError(f"{token} is not strict JSON")
 
     lines = (root(folder) / "history.jsonl").read_bytes().split(b"\n")
     assert lines.pop() == b""

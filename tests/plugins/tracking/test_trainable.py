@@ -210,7 +210,7 @@ async def test_only_best_and_latest_are_kept(tmp_path: Path) -> None:
         await model.delete_checkpoints()
         assert set(tunes.models) == {names[1], names[3]}
         await model.delete_checkpoints(mode="min")
-        assert set(tunes.models) == {names[3]}, "gone already is no error"
+        assert set(tunes.models) == {names[3]}, "gone already is not an error"
         assert await model.get_step() == 4, "the step is the number of jobs, whatever is kept"
 
 

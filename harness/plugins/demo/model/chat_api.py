@@ -101,7 +101,7 @@ async def events(asked: Conversation, answer: Answer, cached: CachedPrompt) -> A
 
 
 def _texts(tools: list[Any], messages: list[Any]) -> list[str]:
-    """The prompt's text; what is no content costs nothing."""
+    """The prompt's text; what is not content costs nothing."""
     contents = [str(message.get("content", "")) for message in messages]
     called = [str(message["tool_calls"]) for message in messages if message.get("tool_calls")]
     return ([str(tools)] if tools else []) + contents + called

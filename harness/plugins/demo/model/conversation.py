@@ -74,7 +74,7 @@ class WireFormat(Protocol):
     """One interface on the wire."""
 
     def read(self, body: JsonObject, digest: str) -> Conversation | None:
-        """None when the body is no request of this interface."""
+        """None when the body is not a request of this interface."""
         ...
 
     def whole(self, asked: Conversation, answer: Answer, cached: CachedPrompt, ending: Ending) -> JsonObject:

@@ -10,7 +10,7 @@ request (recognized by its bytes), so that a retry gets through. The first rule 
 `empty` (no answer in it), `unparseable` (a reply without an action), `length` (a reply that was cut off at the limit of
 tokens) or `refusal`. `retry_after` becomes the `Retry-After` header.
 
-`limit` is no fault but a rate limit, and refuses with 429 only what exceeds it: `{"do": "limit", "rpm": 60}`, with
+`limit` is not a fault but a rate limit, and refuses with 429 only what exceeds it: `{"do": "limit", "rpm": 60}`, with
 `burst` (how many at once after a rest; all of `rpm`, if not said), `window` (`bucket`, which refills all the time, or
 `fixed`, a minute that begins anew), `hint` (whether a refusal says in `Retry-After` when there is room) and `tell`
 (whether every answer has OpenAI's `x-ratelimit-*-requests`).

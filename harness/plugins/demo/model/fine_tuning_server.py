@@ -1,7 +1,7 @@
 """OpenAI's files, fine_tuning and models routes for the scripted endpoint.
 
 A fine-tuned model is a name: it answers as `scripted` does. Jobs have no clock; a job runs until it has been looked at
-`looks` times, then it has succeeded, or failed when its file is no chat JSONL. State is kept in a file when one is
+`looks` times, then it has succeeded, or failed when its file is not chat JSONL. State is kept in a file when one is
 given, so that jobs outlive the endpoint as those of a real server do.
 
     GET, POST /v1/files        GET /v1/files/{id}, /v1/files/{id}/content       DELETE /v1/files/{id}
@@ -202,7 +202,7 @@ def _object(raw: bytes) -> Tree:
 
 
 def _unfit(content: str) -> str:
-    """Why this is no chat JSONL; "" when it is."""
+    """Why this is not chat JSONL; "" when it is."""
     lines = [line for line in content.split("\n") if line]
     for count, line in enumerate(lines, start=1):
         try:

@@ -2,7 +2,7 @@
 
 A pure function of the request. It finds the plan by the objective, counts the actions already done, and aims the
 next step at what the prompt shows, scrolling down (bounded) while the target is out of sight, and then looking at the
-tabs, if there are several: one that is no part of the plan may be left in front. When anything does not fit, the reply
+tabs, if there are several: one that is not part of the plan may be left in front. When anything does not fit, the reply
 says so in one sentence and holds no action: a visible failure, never a guess.
 
 Searching scrolls are not in the plan, so they are told apart from planned ones: `scroll [down]` done while the plan's

@@ -153,7 +153,7 @@ def plan_entries(path: Path, reveal: Callable[[bytes], bytes] = bytes) -> list[A
         path: The plan file.
         reveal: See `read_plans`.
     Raises:
-        TaskError: It is no list, or cannot be read.
+        TaskError: It is not a list, or cannot be read.
     """
     try:
         data = loads(reveal(path.read_bytes()))
@@ -180,7 +180,7 @@ def _plan(entry: Any, place: str, placeholders: Mapping[str, str]) -> Script:
 
 
 def _step(step: Any, place: str, placeholders: Mapping[str, str]) -> ScriptStep:
-    # What is no text may not even be looked up: a list has no hash.
+    # What is not text may not even be looked up: a list has no hash.
     if not isinstance(step, dict) or not isinstance(step.get("do"), str) or step["do"] not in _FORMS:
         raise TaskError(f"{place}: field do must be one of {', '.join(_FORMS)}")
     do = step["do"]

@@ -28,7 +28,7 @@ def page_size(visit: Visit) -> int:
 
 
 def since_and_until(visit: Visit) -> tuple[str, str]:
-    """The dates `?from=` and `?to=`, both inclusive; a date that is none is no limit."""
+    """The dates `?from=` and `?to=`, both inclusive; a date that is none is not a limit."""
     return _date(visit.query("from")) or EARLIEST, _date(visit.query("to")) or LATEST
 
 

@@ -19,7 +19,7 @@ _PASSING = frozenset({"shutdown", "timeout"})
 
 
 class EnvironmentFailed(Exception):
-    """The server's error. `mask` says that the infrastructure is at fault: the episode is no sample."""
+    """The server's error. `mask` says that the infrastructure is at fault: the episode is not a sample."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         super().__init__(data.get("message", "the server is gone"))

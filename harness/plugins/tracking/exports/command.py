@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _made(name: str) -> Export:
-    """Raises: ConfigError: What the name is registered for is no `Export`."""
+    """Raises: ConfigError: What the name is registered for is not an `Export`."""
     kind = _FORMATS.find(name)
     if not (isinstance(kind, type) and issubclass(kind, Export)):
         raise ConfigError(f"format={name}: {kind!r:.80} is not a harness.api.Export; derive the class from it")

@@ -31,7 +31,7 @@ def _faults(sample: Mapping[str, Any]) -> Iterator[str]:
         yield "it is not an object with messages"
         return
     if not all(isinstance(one, dict) for one in messages):
-        yield "a message is no object"
+        yield "a message is not an object"
         return
     yield from _tool_faults(tools)
     offered = {tool["function"]["name"] for tool in tools}
@@ -55,7 +55,7 @@ def _tool_faults(tools: Any) -> Iterator[str]:
         match tool:
             case {"type": "function", "function": {"name": str(name)}} if _NAME.fullmatch(name):
                 continue
-        yield "a tool is no function with a name of letters, digits, _ and -"
+        yield "a tool is not a function with a name of letters, digits, _ and -"
         return
 
 
@@ -69,9 +69,9 @@ def _message_faults(message: JsonObject, offered: set[str]) -> Iterator[str]:
     if (role == "tool") != isinstance(message.get("tool_call_id"), str):
         yield "a result names no call"
     if not isinstance(message.get("name", ""), str):
-        yield "a name is no text"
+        yield "a name is not text"
     if calls and role != "assistant":
-        yield "a message that is no answer has calls"
+        yield "a message that is not an answer has calls"
     yield from _content_faults(role, message.get("content"), has_calls=bool(calls))
     for call in calls:
         yield from _call_faults(call, offered)
@@ -110,7 +110,7 @@ def _picture_faults(url: str) -> Iterator[str]:
     except binascii.Error:
         data = b""
     if not _PICTURES.match(data):
-        yield "a picture is no PNG, JPEG or WebP"
+        yield "a picture is not a PNG, JPEG or WebP"
     elif len(data) > _LARGEST_PICTURE:
         yield f"a picture has more than {_LARGEST_PICTURE // 1_000_000} MB"
 
@@ -121,9 +121,9 @@ def _call_faults(call: Any, offered: set[str]) -> Iterator[str]:
             if name not in offered:
                 yield "an answer calls a function that was not offered"
             elif not _is_object(arguments):
-                yield "the arguments of a call are no JSON object"
+                yield "the arguments of a call are not a JSON object"
         case _:
-            yield "a call is no call of a function"
+            yield "a call is not a call of a function"
 
 
 def _is_object(text: str) -> bool:

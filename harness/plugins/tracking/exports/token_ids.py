@@ -4,7 +4,7 @@
      "prompt_ids", "completion_ids", "logprobs", "status", "reward"}
 
 Ids are those of the endpoint (`llm.token_ids`), read from its answers as the run folder keeps them. `reward` is the
-score of the episode, null as long as there is none: a failure of the infrastructure is no reward of 0.
+score of the episode, null as long as there is none: a failure of the infrastructure is not a reward of 0.
 """
 
 from collections.abc import Iterator

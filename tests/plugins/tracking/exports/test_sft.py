@@ -71,7 +71,7 @@ def in_conversation(run: RunFolder) -> list[Record]:
     first = (SYSTEM, user(PAGE))
     call = called(1, '{"target": "1"}')
     second = (*first, Message(role="assistant", content="reply 1", tool_calls=(call,)), result("done", "call-1"))
-    third = (*second, said("reply 2"), user("that was no action"))
+    third = (*second, said("reply 2"), user("that was not an action"))
     return [
         acted(0),
         decision(run, 1, first, call),
@@ -360,7 +360,7 @@ def with_call(call: Any = CALL, *after: Sample) -> Sample:
         ({"messages": [{"role": "robot", "content": "a"}]}, "a role or a key"),
         ({"messages": [{"role": "user", "content": "a", "items": []}]}, "a role or a key"),
         ({"messages": [{"role": [], "content": "a"}]}, "a role or a key"),
-        ({"messages": [{"role": "user", "content": "a", "name": {}}]}, "a name is no text"),
+        ({"messages": [{"role": "user", "content": "a", "name": {}}]}, "a name is not text"),
         ({"messages": GOOD["messages"][:1]}, "does not end with an answer"),
         ({"messages": [{"role": "user", "content": "a", "weight": 1}]}, "a weight is not 0 or 1 of an answer"),
         ({"messages": [{"role": "assistant", "content": "a", "weight": 0}]}, "nothing to learn"),
@@ -370,7 +370,7 @@ def with_call(call: Any = CALL, *after: Sample) -> Sample:
         (with_call({**CALL, "function": {"name": "click", "arguments": "no JSON"}}), "no JSON object"),
         (with_call(CALL, *GOOD["messages"]), "a call has no result"),
         (with_call(CALL, {"role": "tool", "content": "a", "tool_call_id": "2"}), "a result is of no call"),
-        ({"messages": GOOD["messages"], "tools": [{"type": "computer"}]}, "a tool is no function"),
+        ({"messages": GOOD["messages"], "tools": [{"type": "computer"}]}, "a tool is not a function"),
         (
             {"messages": [{"role": "user", "content": [{"type": "input_audio"}]}, GOOD["messages"][1]]},
             "neither a text nor a picture",
