@@ -7,10 +7,11 @@ an upright one in the same place.
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
 
-from playwright.async_api import CDPSession, Error, Page
+from playwright.async_api import CDPSession, Error, Frame, Page
 
 from harness.actions import Box
 from harness.browser.ax_node import AXNode
@@ -93,8 +94,8 @@ class Collector:
     def __init__(self, *, with_frames: bool) -> None:
         self._with_frames = with_frames
         self._enabled: WeakSet[CDPSession] = WeakSet()
-        self._sessions: dict[str, CDPSession] = {}
-        """Of frames of other processes, by frame id."""
+        self._sessions: dict[str, tuple[Frame, CDPSession]] = {}
+        """Of frames of other processes that are open, by frame id."""
         self._ready: WeakKeyDictionary[CDPSession, tuple[FrameDocument, DocumentClient]] = WeakKeyDictionary()
         """By session, what was made ready to read what its outermost frame holds."""
 
@@ -189,16 +190,26 @@ class Collector:
 
     async def _session(self, page: Page, frame_id: str) -> CDPSession:
         """The session of a frame of another process."""
-        for frame in page.frames if frame_id not in self._sessions else ():
+        known = {frame for frame, _ in self._sessions.values()}
+        for frame in page.frames[1:] if frame_id not in self._sessions else ():
+            if frame in known:
+                continue
             try:
                 session = await page.context.new_cdp_session(frame)
             except Error:
                 continue  # it is of the page's own process
             info = await session.send("Target.getTargetInfo")
-            self._sessions[info["targetInfo"]["targetId"]] = session
+            found = info["targetInfo"]["targetId"]
+            self._sessions[found] = frame, session
+            # A frame that goes to its page's process and comes back has the same id, and another session.
+            session.on("close", partial(self._forget, found))
         if frame_id not in self._sessions:
             raise Error(f"frame {frame_id} was detached")
-        return self._sessions[frame_id]
+        return self._sessions[frame_id][1]
+
+    def _forget(self, frame_id: str, session: CDPSession) -> None:
+        if frame_id in self._sessions and self._sessions[frame_id][1] is session:
+            del self._sessions[frame_id]
 
     async def _enable(self, cdp: CDPSession) -> None:
         if cdp not in self._enabled:

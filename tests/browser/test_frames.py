@@ -1,0 +1,69 @@
+"""Frames of other processes are read wherever they go, and their sessions do not pile up."""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import CDPSession, Frame, Page, Route, async_playwright
+
+from harness.browser.driver import executable
+from harness.browser.rendering.observer import Observer
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+ARGS = ["--no-sandbox", "--no-first-run", "--site-per-process"]
+PAGES = {
+    "http://page.test/": "<iframe src=http://far.test/a name=one></iframe><iframe src=http://else.test/b></iframe>",
+    "http://far.test/a": "<p>from afar</p>",
+    "http://far.test/c": "<p>from afar again</p>",
+    "http://else.test/b": "<p>from elsewhere</p>",
+    "http://page.test/near": "<p>from near</p>",
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def page() -> AsyncIterator[Page]:
+    async def answer(route: Route) -> None:
+        await route.fulfill(body=f"<!doctype html>{PAGES.get(route.request.url, '')}", content_type="text/html")
+
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=executable.find(), args=ARGS)
+        page = await browser.new_page()
+        await page.route("**/*", answer)
+        yield page
+        await browser.close()
+
+
+async def go(page: Page, url: str) -> None:
+    """Lead the first frame there: playwright's own `goto` fails where a frame changes its process."""
+    async with page.expect_event("framenavigated", lambda frame: frame.url == url):
+        await page.evaluate("(url) => { document.querySelector('iframe').src = url }", url)
+    await next(frame for frame in page.frames if frame.url == url).wait_for_load_state()
+
+
+async def test_a_frame_that_returns_to_another_process_is_read_again(page: Page) -> None:
+    await page.goto("http://page.test/")
+    cdp, observer = await page.context.new_cdp_session(page), Observer(dialect="cairn", viewport=(1280, 720))
+    for url, text in (("http://page.test/near", "near"), ("http://far.test/c", "afar again")) * 2:
+        await go(page, url)
+        assert f"'from {text}'" in (await observer.read(page, cdp)).text
+
+
+async def test_a_frame_costs_one_session_for_as_long_as_it_is_there(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    await page.goto("http://page.test/")
+    cdp, observer = await page.context.new_cdp_session(page), Observer(dialect="cairn", viewport=(1280, 720))
+    opened, open_one = Counter[str](), page.context.new_cdp_session
+
+    async def opens(of: Page | Frame) -> CDPSession:
+        session = await open_one(of)
+        opened[of.url] += 1
+        return session
+
+    monkeypatch.setattr(page.context, "new_cdp_session", opens)
+    for url in ("http://far.test/c", "http://far.test/a") * 2:
+        await page.evaluate("document.querySelector('iframe').replaceWith(document.createElement('iframe'))")
+        await go(page, url)
+        assert (await observer.read(page, cdp)).text.count("'from ") == 2
+    assert opened == {"http://else.test/b": 1, "http://far.test/c": 2, "http://far.test/a": 2}
+    assert len(observer._collector._sessions) == 2
