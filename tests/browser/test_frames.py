@@ -50,7 +50,9 @@ async def test_a_frame_that_returns_to_another_process_is_read_again(page: Page)
         assert f"'from {text}'" in (await observer.read(page, cdp)).text
 
 
-async def test_a_frame_costs_one_session_for_as_long_as_it_is_there(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_frame_costs_one_session_for_as_long_as_it_is_there(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await page.goto("http://page.test/")
     cdp, observer = await page.context.new_cdp_session(page), Observer(dialect="cairn", viewport=(1280, 720))
     opened, open_one = Counter[str](), page.context.new_cdp_session
