@@ -94,6 +94,7 @@ def test_the_hook_that_a_run_calls_resets_the_site(small: SmallSite) -> None:
     assert look(url)["orders"] == []
 
 
+@pytest.mark.slow
 def test_the_hook_of_sites_that_are_reset_together_leaves_others_alone(small: SmallSite) -> None:
     """A task may be on a site that has a hook of its own, while no task uses any of these."""
     small.write({"app": shop(sites=["shop", "forum"]), "wiki": shop(sites=["wiki"])})
@@ -130,6 +131,7 @@ def test_a_snapshot_is_a_state_to_go_back_to(small: SmallSite) -> None:
     assert small.type("rm", "seed").code == 2
 
 
+@pytest.mark.slow
 def test_scale_adds_instances_at_the_seed_and_takes_the_last_ones_away(small: SmallSite) -> None:
     small.write()
     small.done("up")
@@ -182,6 +184,7 @@ def test_services_that_wait_for_each_other_start_in_order_and_are_reset_together
     assert [look(url)["orders"] for url in ports.values()] == [[], [], []]
 
 
+@pytest.mark.slow
 def test_a_patch_is_applied_once_and_is_in_the_seed(small: SmallSite) -> None:
     small.write({"app": shop(patch=["echo x >> patched.log; echo done > {data}/patched"])})
     small.done("up", "--scale", "2")
@@ -211,6 +214,7 @@ def test_a_set_file_whose_services_changed_is_not_taken_for_the_one_that_is_up(s
     assert look(small.urls()[0])["files"] == []
 
 
+@pytest.mark.slow
 def test_seed_folder_and_prepare_fill_the_data(small: SmallSite) -> None:
     (small.folder / "begin").mkdir()
     (small.folder / "begin" / "a.txt").write_text("a")
@@ -219,6 +223,7 @@ def test_seed_folder_and_prepare_fill_the_data(small: SmallSite) -> None:
     assert look(small.urls()[0])["files"] == ["a.txt", "b.txt"]
 
 
+@pytest.mark.slow
 def test_a_service_that_does_not_come_up_is_named_with_its_last_line(small: SmallSite) -> None:
     small.write({"app": shop(command="echo the database is corrupt; exit 3")})
     typed = small.type("up")
@@ -228,6 +233,7 @@ def test_a_service_that_does_not_come_up_is_named_with_its_last_line(small: Smal
     assert "app@0 | the database is corrupt" in small.done("logs")
 
 
+@pytest.mark.slow
 def test_doctor_says_what_memory_there_is_and_what_each_instance_takes(small: SmallSite) -> None:
     small.write()
     small.done("up")
@@ -281,6 +287,7 @@ RESTORE = "{python} -c \"import sqlite3; db = sqlite3.connect('{data}/orders.db'
 STATE = "{python} -c \"import sqlite3; print(sqlite3.connect('{data}/orders.db').execute('SELECT count(*) FROM orders').fetchone()[0], *__import__('os').listdir('{data}'))\""
 
 
+@pytest.mark.slow
 def test_a_service_that_restores_itself_is_not_started_again(small: SmallSite) -> None:
     small.write({"app": shop(restore=[RESTORE, "rm -f {data}/*.txt"], state=STATE)})
     small.done("up")
@@ -293,6 +300,7 @@ def test_a_service_that_restores_itself_is_not_started_again(small: SmallSite) -
         assert small.states() == {"app@0": "healthy"}
 
 
+@pytest.mark.slow
 def test_what_restore_leaves_is_seen_by_the_state_and_put_back_by_its_files(small: SmallSite) -> None:
     small.write({"app": shop(restore=[RESTORE], state=STATE)})
     small.done("up")
@@ -324,6 +332,7 @@ def test_a_restore_that_fails_or_was_killed_is_followed_by_the_files(small: Smal
     assert len(small.processes()) == 1, "the killed command is gone, too"
 
 
+@pytest.mark.slow
 def test_a_command_that_leaves_a_program_behind_has_ended_when_it_exits(small: SmallSite) -> None:
     small.write({"app": shop(patch=["sleep 600 & echo patched >> {data}/patched"])})
     small.done("up")
@@ -332,6 +341,7 @@ def test_a_command_that_leaves_a_program_behind_has_ended_when_it_exits(small: S
     assert small.processes() == []
 
 
+@pytest.mark.slow
 def test_what_commands_and_services_say_is_shown_without_their_credentials(small: SmallSite) -> None:
     env = {"SHOP_LOGIN": "sesame-4711", "OTHER_TOKEN": "lantern-4711"}
     speaks = "echo $SHOP_LOGIN $OTHER_TOKEN; "

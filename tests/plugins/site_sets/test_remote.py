@@ -164,6 +164,7 @@ def test_a_failed_reset_is_said_with_its_message(small: SmallSite, plane: Plane)
     assert small.type("status").code == 1
 
 
+@pytest.mark.slow
 def test_a_token_is_read_from_the_environment_and_never_said(small: SmallSite, plane: Plane) -> None:
     plane.token = "sesame-17"
     small.write(remote(plane, "webharbor", token_variable="PLANE_TOKEN"))
@@ -177,6 +178,7 @@ def test_a_token_is_read_from_the_environment_and_never_said(small: SmallSite, p
     assert not [path for path in small.state.rglob("*") if path.is_file() and b"sesame" in path.read_bytes()]
 
 
+@pytest.mark.slow
 def test_a_slow_control_plane_ends_in_a_sentence(small: SmallSite, plane: Plane) -> None:
     small.write(remote(plane, "gasse", timeout_s=0.5))
     small.done("up")
@@ -185,6 +187,7 @@ def test_a_slow_control_plane_ends_in_a_sentence(small: SmallSite, plane: Plane)
     assert typed.code == 2 and "not reset within 0.5 s: Reset ongoing (control.timeout_s)" in typed.err
 
 
+@pytest.mark.slow
 def test_a_control_plane_that_resets_all_sites_is_served_as_such(small: SmallSite, plane: Plane) -> None:
     shops = remote(plane, "gasse")
     shops["forum"] = {**shops["shop"], "sites": ["forum"]}
@@ -201,6 +204,7 @@ def test_a_control_plane_that_resets_all_sites_is_served_as_such(small: SmallSit
     assert plane.resets == ["GET /reset"] * 2 and set(small.states().values()) == {"healthy"}
 
 
+@pytest.mark.slow
 def test_a_failed_reset_of_one_site_is_said_and_not_taken_for_a_busy_one(small: SmallSite, plane: Plane) -> None:
     small.write(remote(plane, "webharbor"))
     small.done("up")
@@ -214,6 +218,7 @@ def test_a_failed_reset_of_one_site_is_said_and_not_taken_for_a_busy_one(small: 
     assert typed.code == 2 and "correct its url, kind or the name of the site" in typed.err
 
 
+@pytest.mark.slow
 def test_of_many_sites_of_a_control_plane_only_the_dead_one_is_down(small: SmallSite, plane: Plane) -> None:
     services = remote(plane, "webharbor", token_variable="PLANE_TOKEN")
     services["forum"] = {**services["shop"], "sites": ["forum"]}
@@ -229,6 +234,7 @@ def test_of_many_sites_of_a_control_plane_only_the_dead_one_is_down(small: Small
     assert served["shop"]["reset_command"] and served["forum"]["reset_command"], "each is reset by itself"
 
 
+@pytest.mark.slow
 def test_classifieds_say_what_came_of_a_reset_in_their_page(small: SmallSite, plane: Plane) -> None:
     plane.token = "sesame&17"
     small.write(remote(plane, "classifieds", token_variable="PLANE_TOKEN"))
