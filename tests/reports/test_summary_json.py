@@ -128,7 +128,7 @@ def test_its_keys_and_types_are_these_in_this_order(tmp_path: Path) -> None:
 
 
 def test_a_change_is_found() -> None:
-    assert list(faults("", {"a": 1}, {"a": "text"})) == ["/a: 1 is not text"]
+    assert list(faults("", {"a": 1}, {"a": "text"})) == ["/a: 1 is no text"]
     assert list(faults("", {"a": [{"b": None}]}, {"a": [{"c": "text"}]})) == ["/a/0: keys ['b'], not ['c']"]
 
 
@@ -140,7 +140,7 @@ def faults(at: str, found: Any, wanted: Any) -> list[str]:
         return [fault for key in wanted for fault in faults(f"{at}/{key}", found[key], wanted[key])]
     if isinstance(wanted, list):
         if not isinstance(found, list):
-            return [f"{at}: {found!r} is not a list"]
+            return [f"{at}: {found!r} is no list"]
         return [
             fault for place, one in enumerate(found) for kind in wanted for fault in faults(f"{at}/{place}", one, kind)
         ]

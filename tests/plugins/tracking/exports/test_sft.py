@@ -367,7 +367,7 @@ def with_call(call: Any = CALL, *after: Sample) -> Sample:
         ({"messages": [{"role": "assistant", "content": ""}]}, "an answer is empty"),
         ({"messages": [{"role": "assistant", "content": None}]}, "an answer is empty"),
         (with_call({**CALL, "function": {"name": "other", "arguments": "{}"}}), "was not offered"),
-        (with_call({**CALL, "function": {"name": "click", "arguments": "no JSON"}}), "no JSON object"),
+        (with_call({**CALL, "function": {"name": "click", "arguments": "no JSON"}}), "not a JSON object"),
         (with_call(CALL, *GOOD["messages"]), "a call has no result"),
         (with_call(CALL, {"role": "tool", "content": "a", "tool_call_id": "2"}), "a result is of no call"),
         ({"messages": GOOD["messages"], "tools": [{"type": "computer"}]}, "a tool is not a function"),
@@ -377,7 +377,7 @@ def with_call(call: Any = CALL, *after: Sample) -> Sample:
         ),
         (
             {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,x"}}]}]},
-            "no PNG, JPEG or WebP",
+            "not a PNG, JPEG or WebP",
         ),
         (
             {"messages": [{"role": "system", "content": [{"type": "image_url", "image_url": {"url": "http://x"}}]}]},
