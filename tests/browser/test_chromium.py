@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from typing import Any
 
 import psutil
 import pytest
 from playwright.async_api import Browser, Error
 
 from harness.actions import Click, Goto, InvalidAction
-from harness.browser.network.allowlist import Allowlist
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.visit_policy import BrowserVisits, NoVisits
 from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable
@@ -93,7 +93,7 @@ async def test_a_browser_is_kept_for_an_episode_that_is_about_to_begin_in_it(web
         serving = pool._pages.serving
 
         @asynccontextmanager
-        async def late(guard: Allowlist) -> AsyncIterator[str]:
+        async def late(guard: Any) -> AsyncIterator[str]:
             waits.set()
             await goes.wait()
             async with serving(guard) as server:

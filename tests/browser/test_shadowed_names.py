@@ -1,5 +1,7 @@
 """Images and fields that are named like a property take its place in their document or form, for our scripts as well."""
 
+from typing import Any
+
 import pytest
 
 from harness.actions import Click, Scroll, Type
@@ -23,7 +25,7 @@ FORM = f"""<div onkeyup=1></div><form contenteditable onclick='top.clicked = (to
 Words {FIELDS}<label>Name <input></label></form>"""
 
 
-async def asked(visit: Visit, expression: str) -> object:
+async def asked(visit: Visit, expression: str) -> Any:
     return await visit.env._window.tabs.current.page.evaluate(expression)
 
 

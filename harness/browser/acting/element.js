@@ -1,6 +1,6 @@
 // What acting needs to know of one element, or does to one that no mouse or keyboard can do. Called with `this` = node.
 function (task, value) {
-  // Fields take the place of what their form has itself (`<input name=closest>`), also in our world: prototypes are asked.
+  // By the prototypes: fields take the place of what their form has itself (`<input name=closest>`), also in our world.
   const own = (one, name) => Reflect.get(Object.getPrototypeOf(one), name, one);
   const call = (one, name, ...given) => own(one, name).apply(one, given);
   const node = this;

@@ -35,8 +35,8 @@ _PASSES = """function (...others) {
     for (let at = this; at; at = parent.call(at) ?? at.host) if (others.includes(at)) return true;
     return false;
 }"""
-"""Whether an event on its way to the element passes one of the others. A field can be called `parentNode`, and stands
-in for that of its form.
+"""Whether an event on its way to the element passes one of the others; a field called `parentNode` takes the place of
+what its form has itself.
 """
 _TYPING = frozenset(
     "keydown keypress keyup beforeinput input textInput selectionchange compositionstart compositionupdate"
