@@ -70,7 +70,8 @@ async def fetch(  # noqa: PLR0913 (what a request is)
 async def is_up(url: str, *, timeout_s: float) -> bool:
     """Whether a server answers there in time, with anything but a failure of its own; redirects are answers."""
     try:
-        answer, _ = await _in_time(lambda: _send(_Asked("GET", url, {}, None), timeout_s), timeout_s)
+        # Without its body: the front page of a busy site may take longer than its first line.
+        answer, _ = await _in_time(lambda: _send(_Asked("GET", url, {}, None), timeout_s, most=0), timeout_s)
     except SiteUnavailable:
         return False
     return answer.status < 500
@@ -119,8 +120,8 @@ def _follow(asked: _Asked, timeout_s: float, allowed: Callable[[str], bool]) -> 
     raise SiteUnavailable(f"{shown(asked.url)} redirects too often")
 
 
-def _send(asked: _Asked, timeout_s: float) -> tuple[HttpAnswer, str | None]:
-    """One exchange; the second value is where a redirect leads."""
+def _send(asked: _Asked, timeout_s: float, *, most: int = LARGEST) -> tuple[HttpAnswer, str | None]:
+    """One exchange, with so many bytes of the body at most; the second value is where a redirect leads."""
     try:
         parts = urlsplit(asked.url)
         host = parts.hostname or ""
@@ -133,7 +134,7 @@ def _send(asked: _Asked, timeout_s: float) -> tuple[HttpAnswer, str | None]:
             connection.request(asked.method, path, body=asked.body, headers=headers)
             response = connection.getresponse()
             cookies = tuple(response.headers.get_all("Set-Cookie", ()))
-            answer = HttpAnswer(status=response.status, url=asked.url, body=response.read(LARGEST), cookies=cookies)
+            answer = HttpAnswer(status=response.status, url=asked.url, body=response.read(most), cookies=cookies)
             return answer, response.getheader("Location") if 300 <= response.status < 400 else None
     except (OSError, HTTPException, ValueError) as exc:
         raise SiteUnavailable(f"{shown(asked.url)} does not answer ({exc}); start the site, then run again") from exc
