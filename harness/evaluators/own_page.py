@@ -6,7 +6,7 @@ Why: docs/decisions/scoring.md#a-page-proves-nothing-that-its-address-says
 
 import re
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -31,24 +31,31 @@ def without_echo(text: str, url: str, target: HtmlTarget) -> str:
     """The page without what it repeats of its own address: values of query and fragment that hold a wanted text."""
     given = target.must_include or ((target.exact_match,) if target.exact_match is not None else ())
     wanted = [clean(alternative) for phrase in given for alternative in phrase.split(OR)]
-    for value in _values(url):
-        if any(one in clean(value) for one in wanted):
-            text = _without(text, value)
-    return text
+    values = [value for value in _values(url) if any(one in clean(value) for one in wanted)]
+    return _without(text, dict.fromkeys(" ".join(_lower(value).split()) for value in values))
 
 
-def _without(text: str, value: str) -> str:
-    """The text without a value, in any case and with any blanks: for `q=mouth+guard`, a page may say `Mouth  Guard`."""
-    # Not a pattern of its words: tried at each place of a page, it takes the page's length times the value's.
-    wanted, words = " ".join(_lower(value).split()), list(re.finditer(r"\S+", _lower(text)))
+def _without(text: str, values: Iterable[str]) -> str:
+    """The text without these values, in any case and with any blanks: for `q=mouth+guard`, a page may say `Mouth
+    Guard`.
+    """
+    # Not a pattern of their words: tried at each place of a page, it takes the page's length times the value's.
+    words = list(re.finditer(r"\S+", _lower(text)))
     starts = [0, *accumulate(len(word[0]) + 1 for word in words)]
     plain = " ".join(word[0] for word in words)
-    kept, end, at = [], 0, plain.find(wanted) if wanted else -1
-    while at >= 0:
-        first, last = bisect(starts, at) - 1, bisect(starts, at + len(wanted) - 1) - 1
+    spans: list[tuple[int, int]] = []
+    for wanted in filter(None, values):
+        at = plain.find(wanted)
+        while at >= 0:
+            spans.append((at, at + len(wanted)))
+            at = plain.find(wanted, at + len(wanted))
+        # Nothing of it is found again, and the words are split once for all values: an address may have thousands.
+        plain = plain.replace(wanted, "\0" * len(wanted))
+    kept, end = [], 0
+    for at, until in sorted(spans):
+        first, last = bisect(starts, at) - 1, bisect(starts, until - 1) - 1
         kept.append(text[end : words[first].start() + at - starts[first]])
-        end = words[last].start() + at + len(wanted) - starts[last]
-        at = plain.find(wanted, at + len(wanted))
+        end = words[last].start() + until - starts[last]
     return " ".join((*kept, text[end:]))
 
 

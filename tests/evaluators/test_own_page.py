@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from harness.codec import dumps
-from harness.evaluators import Scorer
+from harness.evaluators import Scorer, own_page
 from harness.journal.memory_artifacts import MemoryArtifacts
 from harness.records import HtmlTarget, Selected
 from tests.evaluators.evidence import closed, html_task, task
@@ -41,6 +41,23 @@ WHOLE = HtmlTarget(url="last", must_include=("mouth guard",))
 async def test_what_the_whole_page_of_an_agent_proves(url: str, page: str, expected: float) -> None:
     assert await value(url, page, WHOLE) == expected
     assert await value(url, page.replace("  ", " "), WHOLE, "webarena") == 1.0
+
+
+async def test_a_page_is_split_into_words_once_however_many_values_its_address_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    split: list[str] = []
+
+    def lower(text: str) -> str:
+        split.append(text)
+        return text.lower()
+
+    monkeypatch.setattr(own_page, "_lower", lower)
+    page = "<h1>Mouth guard 0</h1>, mouth guard 199, mouth  guard 7"
+    url = SEARCH + "&q=".join(f"mouth+guard+{number}" for number in reversed(range(200)))
+    assert await value(url, page, WHOLE) == 0.0
+    assert sum("<h1>" in one for one in split) == 1
+    assert await value(url, f"{page}, my mouth guard", WHOLE) == 1.0
 
 
 async def test_pages_that_the_evaluator_opens_are_taken_as_they_are() -> None:
