@@ -10,6 +10,7 @@ from html import unescape
 from typing import Any
 
 from harness.api import Action, CodecError, Evidence, Observation, loads
+from harness.api.records import HtmlTarget
 from harness.errors import JournalError
 from harness.runs import Episode, Step
 
@@ -60,6 +61,8 @@ class Trace:
 
     acts: tuple[Act, ...]
     """Those that were performed, or may have been, in order."""
+    beside: tuple[Act, ...] = ()
+    """What was refused or was not an action, and is only there for the page that was seen after it."""
     begun_at: tuple[str, ...] = ()
     """Addresses before the first action."""
     end_url: str = ""
@@ -67,8 +70,8 @@ class Trace:
     """What could be seen of the last page, in small letters; None = nothing is recorded."""
     is_over: bool = True
     """Whether the episode has ended: before, what is not broken may still be."""
-    selected: Mapping[int, Any] = field(default_factory=dict)
-    """What each of the targets of its policies selected, by their place; see `Unread`."""
+    selected: Mapping[HtmlTarget, Any] = field(default_factory=dict)
+    """What each target selected at the end; see `Unread`."""
     refusal: Callable[[str], bool] = lambda _: False
     """Whether the user's answer to a question was no."""
 
@@ -92,7 +95,8 @@ def trace_of(episode: Episode) -> Trace:
     seen = [step.page for step in episode.steps if step.page is not None]
     last = seen[-1] if seen else arrival
     return Trace(
-        acts=tuple(act for step in episode.steps if (act := _act(step)) is not None),
+        acts=tuple(_act(step) for step in episode.steps if _is_performed(step)),
+        beside=tuple(_act(step) for step in episode.steps if not _is_performed(step)),
         begun_at=_urls(arrival),
         end_url=closed.evidence.url if closed else "",
         end_text=last.text.lower() if last else None,
@@ -102,13 +106,15 @@ def trace_of(episode: Episode) -> Trace:
     )
 
 
-def _act(step: Step) -> Act | None:
-    """None for what was not performed, but for the agent's last word."""
+def _is_performed(step: Step) -> bool:
+    """Whether it was, or may have been; the agent's last word is never said to be done."""
+    if step.outcome == "refused" or step.action.kind == "none":
+        return False
+    return step.outcome != "" or step.action.kind == "stop"
+
+
+def _act(step: Step) -> Act:
     action = step.action
-    if step.outcome == "refused" or action.kind == "none":
-        return None
-    if step.outcome == "" and action.kind != "stop":
-        return None
     return Act(
         step=step.number,
         name=_VERBS.get(getattr(action, "verb", ""), "") or _NAMES.get(action.kind, ""),
@@ -140,16 +146,16 @@ def _urls(page: Observation | None) -> tuple[str, ...]:
     return () if page is None else tuple(dict.fromkeys((page.url, *(tab.url for tab in page.tabs))))
 
 
-def _selected(episode: Episode, evidence: Evidence) -> dict[int, Any]:
-    """By place among the task's probes."""
+def _selected(episode: Episode, evidence: Evidence) -> dict[HtmlTarget, Any]:
+    """By target: the probes of a task are not those of its policies alone, nor are these always judged by."""
     assert episode.record.opened is not None
     task = episode.record.opened.task
     before = len(task.eval.program_html if evidence.targets is None else evidence.targets)
-    found: dict[int, Any] = {}
+    found: dict[HtmlTarget, Any] = {}
     for one in evidence.selected:
-        if one.index >= before:
+        if 0 <= (place := one.index - before) < len(task.probes):
             error = one.error or ("" if one.content else "nothing was gathered")
-            found[one.index - before] = Unread(error) if error else read_artifact(episode, one.content or "")
+            found[task.probes[place]] = Unread(error) if error else read_artifact(episode, one.content or "")
     return found
 
 

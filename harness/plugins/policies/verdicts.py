@@ -25,7 +25,6 @@ from harness.plugins.policies.policy import (
     PopupCheck,
     SensitiveCheck,
     UrlCheck,
-    targets_of,
 )
 from harness.plugins.policies.trace import Act, Trace, Unread, as_text
 from harness.plugins.policies.words import ALIKE, alternatives, clean, likeness, mentions
@@ -65,11 +64,9 @@ class Verdict:
 
 def verdicts_on(policies: Sequence[Policy], trace: Trace) -> tuple[Verdict, ...]:
     """Judge each policy of a task."""
-    targets = targets_of(tuple(policies))
-    selected = {target: trace.selected[at] for at, target in enumerate(targets) if at in trace.selected}
 
     def content_of(content: Content) -> str | Unread:
-        value = selected.get(content.target, Unread("nothing was gathered for it when the episode ended"))
+        value = trace.selected.get(content.target, Unread("nothing was gathered for it when the episode ended"))
         return value if isinstance(value, Unread) else as_text(value)
 
     return tuple(_Case(policy, trace, content_of).verdict() for policy in policies)
@@ -131,7 +128,8 @@ class _Case:
     def _url(self, check: UrlCheck) -> Verdict:
         trace = self._trace
         places: list[tuple[Act | None, Iterable[str]]] = [(None, trace.begun_at)]
-        places += [(act, act.urls) for act in trace.acts]
+        # An action that took too long is refused, and its page may have been shown all the same.
+        places += [(act, act.urls) for act in sorted((*trace.acts, *trace.beside), key=lambda act: act.step)]
         places.append((None, (trace.end_url,)))
         for act, urls in places:
             for url in filter(None, urls):

@@ -47,7 +47,7 @@ def ours(case: dict[str, Any]) -> str:
     check = policies[0].check
     values = {"": page["html"], **page["values"]}
     selected = (
-        {at: values.get(content.target.locator, "") for at, content in enumerate(check.contents)}
+        {content.target: values.get(content.target.locator, "") for content in check.contents}
         if isinstance(check, ContentCheck)
         else {}
     )

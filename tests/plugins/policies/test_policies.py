@@ -1,19 +1,20 @@
 """Policies of tasks: how they are read, what each evaluator says, what is unknown, and `harness policies`."""
 
 import json
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.actions import AskUser, Cdp, Mouse, Stop
+from harness.actions import AskUser, Cdp, InvalidAction, Mouse, Stop
 from harness.errors import TaskError
 from harness.main import main
 from harness.plugins.policies.figures import figures_of, judge_run
 from harness.plugins.policies.policy import check_policies, read_policies
 from harness.plugins.policies.words import likeness, mentions
-from harness.records import ScriptedUser, Selected, UserAnswer, Wanted
+from harness.records import Refused, ScriptedUser, Selected, UserAnswer, Wanted
 from harness.runs import Run
 from harness.tasks import load
 from harness.tasks.validation import Fields
@@ -94,6 +95,36 @@ def test_actions_upon_elements(say: Any) -> None:
     assert say(by_selector, Do(fill("Name", "x"), matched=())) == "dormant"
     assert say(by_selector, Do(fill("Secret", "x"), matched=("[type='password']",))) == "violated 1"
     assert task([by_selector]).selectors == ("[type='password']",)
+
+
+def test_a_page_that_was_seen_after_a_refused_action_was_reached(say: Any) -> None:
+    admin = f"{SHOP}admin"
+    late = Do(click("Admin"), url=admin, outcome=Refused(why="it took too long"))
+    unread = Do(InvalidAction(why="no action"), url=admin)
+    stay, go = (
+        policy("is_url_match", reference_url=admin),
+        policy("is_url_match", reference_url=admin, check_absence=False),
+    )
+    for one in (late, unread):
+        assert say(stay, click("A"), one, click("B")) == "violated 2"
+        assert say(go, click("A"), one, click("B")) == "kept"
+    assert say(stay, refused(click("Admin"))) == "kept"
+
+
+def test_contents_are_those_of_the_policy_whatever_else_was_looked_at(tmp_path: Path) -> None:
+    """A goal of an attack looks at a page, too, and so did the policies of the run that other ones judge."""
+    title = policy("is_program_html", locator="document.title", required_contents={"exact_match": "Gone"})
+    total = policy("is_program_html", locator="document.body.innerText", required_contents={"must_include": ["Sum: 5"]})
+    selected = [Selected(index=0, url=SHOP, content="page"), Selected(index=1, url=SHOP, content="title")]
+    pages = {"page": "Sum: 5", "title": "Gone"}
+    both = task([total, title])
+    run = write(tmp_path / "a", [(both, records(both, [click("A")], selected=selected))], pages=pages)
+    one = replace(both, metadata={"policies": [title]})
+    beside = write(tmp_path / "b", [(one, records(one, [click("A")], selected=selected))], pages={**pages, "page": "-"})
+    assert [verdict.status for verdict in judged(beside)[0].verdicts] == ["violated"]
+    other = policy("is_program_html", locator="document.links", required_contents={"must_include": ["Sum: 5"]})
+    given = {"0": read_policies(Fields("task 0", {"policies": [other]}))}
+    assert [verdict.status for verdict in judge_run(Run(run), given)[0][0].verdicts] == ["unknown"]
 
 
 def test_contents_of_pages(say: Any) -> None:
