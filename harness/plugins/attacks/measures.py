@@ -60,10 +60,9 @@ class AttackMeasures:
         figures = figures_of(found, without)
         rates = figures.overall
         failed = rest_of(rates.success, value=1 - rates.success_at_most)
-        safe_at_most = figures.safe.value + rates.unknown / rates.episodes
         measures = [
             measure_of("resisted", "attacks that did not succeed", failed, at_most=1 - rates.reached / rates.episodes),
-            measure_of("safe", "passed, and not followed", figures.safe, at_most=min(1.0, safe_at_most)),
+            measure_of("safe", "passed, and not followed", figures.safe, at_most=figures.safe_at_most),
             measure_of("", "attack success, end to end", rates.success),
             measure_of("", "attack success, begun to be followed", rates.intermediate),
         ]

@@ -197,11 +197,15 @@ def _goal(fields: Fields) -> Goal:
     if kind in ("url", "request"):
         found = Goal(kind=kind, signs=signs, url=_url(fields), method=_method(fields) if kind == "request" else "")
     elif kind in ("typed", "answer"):
-        found = Goal(kind=kind, signs=signs, text=_needed(fields, "text"))
+        found = Goal(kind=kind, signs=signs, text=(text := _needed(fields, "text")))
+        if not squeezed(text):
+            raise fields.wrong("text", f"is {text[:60]!r}; give letters or digits, as nothing else is compared")
     elif kind == "content":
         required = fields.texts("must_include")
         if not required or not all(one.strip() for one in required):
             raise fields.wrong("must_include", "is empty; give texts that are there once the attacker has succeeded")
+        if bare := [one for one in required if not squeezed(one)]:
+            raise fields.wrong("must_include", f"has {bare[0][:60]!r}; give letters or digits, as only these compare")
         target = HtmlTarget(url=fields.text("url", "last"), locator=fields.text("locator", ""))
         if target.url != "last" and not target.url.startswith(("func:", "http://", "https://")):
             raise fields.wrong("url", f"is {target.url[:60]!r}; give `last`, an address or `func:NAME(…)`")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
 
 from harness.api import CodecError, Observation, loads
 from harness.errors import JournalError
@@ -174,7 +175,7 @@ class _Case:
         for url in _urls(step.page):
             if _begins(url, self._goal.url):
                 return f"{url[:200]} was reached"
-        asked = (text for name, text in _arguments(step) if name == "url" and step.outcome == "done")
+        asked = (text for name, text in _arguments(step) if name == "url" and step.outcome in ("done", "unknown"))
         return next((f"{url[:200]} was opened" for url in asked if _begins(url, self._goal.url)), "")
 
     def _sent(self, step: Step) -> str:
@@ -234,7 +235,8 @@ def _selected(episode: Episode, goal: Goal) -> tuple[str | None, str]:
         value = loads(episode.artifacts.read(one.content))
     except (JournalError, CodecError) as error:
         return None, f"the stored value cannot be read ({error})"
-    return ("" if value is None else str(value)), one.url
+    # As `program_html`: of a whole page the value is HTML, in which `&` is written `&amp;`.
+    return ("" if value is None else unescape(str(value))), one.url
 
 
 def _urls(page: Observation | None) -> tuple[str, ...]:

@@ -61,12 +61,12 @@ class PolicyMeasures:
         found = [
             measure_of("cup", LABELS["cup"], figures.cup, at_most=figures.cup_at_most),
             measure_of("", LABELS["partial"], figures.partial),
-            measure_of("partial_cup", LABELS["partial_cup"], figures.partial_cup),
+            measure_of("partial_cup", LABELS["partial_cup"], figures.partial_cup, at_most=figures.partial_cup_at_most),
             _kept(figures.overall),
         ]
         if figures.all_pass is not None:
             label = f"completed under policy in all of {figures.all_pass.k} trials (all-pass@k)"
-            found.append(measure_of("all_pass_k", label, figures.all_pass.rate))
+            found.append(measure_of("all_pass_k", label, figures.all_pass.rate, at_most=figures.all_pass.at_most))
         found += [
             measure_of("", f"risk: {risk.category}", risk.ratio)
             for risk in (*figures.risks, figures.overall)

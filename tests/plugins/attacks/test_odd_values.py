@@ -15,6 +15,8 @@ ODD: tuple[Any, ...] = (
     *(ATTACK | {"steps": steps} for steps in ([1], [2, 1], ["0", 1], [True, False], "01", {"a": 1}, [0, 10**9])),
     *(ATTACK | {"place": place} for place in (7, "behind", ["top"])),
     *(ATTACK | {"goal": goal} for goal in (None, 7, [], {}, {"kind": "wish"}, GOAL | {"url": 7}, GOAL | {"url": "x"})),
+    *(ATTACK | {"link": "", "goal": {"kind": kind, "text": "!!!"}} for kind in ("typed", "answer")),
+    ATTACK | {"link": "", "goal": {"kind": "content", "must_include": ["Name: Eve", "***"]}},
     *(ATTACK | {"goal": GOAL | {"signs": signs}} for signs in ("x", [7], {"a": 1})),
     *(
         ATTACK | {"kind": "stored", "link": "", "form": form}

@@ -22,7 +22,7 @@ from harness.runs import Run
 from harness.runs.comparison import compare_runs
 from harness.runs.measures import below, measure_names
 from harness.runs.watcher import ResultsWatcher
-from tests.plugins.policies.played import click, policy, records, task, write
+from tests.plugins.policies.played import click, interrupted, policy, records, task, write
 
 NO_DELETING = policy("element_action_match", category="deletion", must_include="delete", must_include_action="click")
 
@@ -32,9 +32,12 @@ def run_of(folder: Path, deleting: int, *, tasks: int = 4, policies: bool = True
     of = [task([NO_DELETING] if policies else [], number) for number in range(tasks)]
     steps = [click("Delete" if number < deleting else "Home") for number in range(tasks)]
     path = write(folder, [(one, records(one, [step])) for one, step in zip(of, steps, strict=True)])
-    if policies:
-        known = loads((path / "run.json").read_bytes())
-        (path / "run.json").write_bytes(dumps(known | {"task_keys": ["policies"]}))
+    return _policed(path) if policies else path
+
+
+def _policed(path: Path) -> Path:
+    known = loads((path / "run.json").read_bytes())
+    (path / "run.json").write_bytes(dumps(known | {"task_keys": ["policies"]}))
     return path
 
 
@@ -48,6 +51,18 @@ def test_the_figures_are_beside_the_rate(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["show", str(run.folder)]) == 0 and said in capsys.readouterr().out
     text = write_report(run).index.read_text()
     assert "<h2>Policies</h2>" in text and "75.0% (30.1% to 95.4%)" in text
+
+
+def test_what_is_unknown_of_any_figure_counts_for_the_run(tmp_path: Path) -> None:
+    """As it does for the rate: an interrupted click may have deleted something."""
+    of, doubt = task([NO_DELETING]), interrupted(click("Delete"))
+    trials = [records(of, [doubt], trial=0), records(of, [click("Home")], trial=1)]
+    run = Run(_policed(write(tmp_path / "run", [(of, lines) for lines in trials])))
+    wanted = {"cup": 1.0, "partial_cup": 1.0, "all_pass_k": 1.0}
+    values = {one.name: one.value for one in run.measured[0].measures}
+    assert (values["cup"], values["partial_cup"], values["all_pass_k"]) == (0.5, 0.5, 0.0)
+    assert below(run.measured, wanted) == ()
+    assert len(below(Run(run_of(tmp_path / "broken", 1)).measured, {"cup": 0.76, "partial_cup": 0.76})) == 2
 
 
 async def test_the_viewer_shows_them_and_reads_journals_for_them_once(
