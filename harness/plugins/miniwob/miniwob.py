@@ -40,16 +40,18 @@ _START = """async ({seed, mode, clock, limit_ms}) => {
   Math.seedrandom(seed);
   core.setDataMode(mode);
   core.startEpisodeReal();
+  window[Symbol.for("cairn.begun")] = true;
   for (const end = performance.now() + limit_ms; !WOB_TASK_READY && performance.now() < end;)
     await new Promise((resolve) => setTimeout(resolve, 20));
   if (!WOB_TASK_READY) return null;
   const said = core.getUtterance();
   return typeof said === "string" ? said : said.utterance;
 }"""
-_STATE = """() => ({
+_STATE = """() => window[Symbol.for("cairn.begun")] !== true ? {done: false, raw_reward: 0, reward: 0} : ({
   done: WOB_DONE_GLOBAL, raw_reward: WOB_RAW_REWARD_GLOBAL, reward: WOB_REWARD_GLOBAL,
   reason: WOB_REWARD_REASON === undefined || WOB_REWARD_REASON === null ? null : String(WOB_REWARD_REASON)
 })"""
+"""Of a page that was not begun by `_START`, as one that the agent opened and started itself: nothing."""
 
 
 class MiniWob(Benchmark):
