@@ -76,7 +76,8 @@ def played(options: argparse.Namespace, exploits: Sequence[Exploit], console: Te
             console.say(f"{exploit.name}: {len(fitting)} tasks")
         overrides.append(f"task.ids=[{','.join(map(quoted, fitting))}]")
         came = {one.task_id: one for one in _play(overrides, options.config_dir, exploit)}
-        found += [came[task_id] for task_id in fitting if task_id in came]
+        # A run that was stopped has not begun all of them: what was not tried is not known not to pass.
+        found += [came.get(task_id) or tried(exploit.name, task_id, {}) for task_id in fitting]
     return found
 
 

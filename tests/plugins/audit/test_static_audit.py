@@ -8,14 +8,18 @@ import pytest
 
 from harness.choices import Durability
 from harness.codec import dumps
+from harness.errors import ExitCode
 from harness.journal.store import RunFolder
 from harness.main import main
+from harness.plugins.audit import task_audit
 from harness.plugins.audit.catalogue import EXPLOITS
 from harness.plugins.audit.findings import Tried
 from harness.plugins.audit.static_audit import audit
 from harness.records import Task
 from harness.tasks import load
 from tests.evaluators.evidence import task
+from tests.plugins.attacks.played import records, write
+from tests.plugins.attacks.played import task as attacked
 from tests.scored_runs import a_task, play, scored
 
 pytestmark = pytest.mark.integration
@@ -93,3 +97,19 @@ def test_the_demos_tasks_are_there_in_any_folder_and_ones_own_come_first(
     (tmp_path / "tasks").mkdir()
     (tmp_path / "tasks" / "demo.json").write_text("[]")
     assert main(asked) == 2
+
+
+def test_a_played_task_that_was_not_reached_is_unscored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a run that was stopped: nothing is known to pass, and nothing is known not to."""
+
+    def play_quietly(overrides: object, config_dir: object) -> Path:
+        return write(tmp_path / "run", [records(attacked(0, None), [], passed=False)])
+
+    monkeypatch.setattr(task_audit, "play_quietly", play_quietly)
+    given = ("task.ids=[0,7]", "--play", "--exploit", "stop-at-once", "--root", str(tmp_path))
+    assert main(["audit", str(PROJECT / "tasks" / "demo.json"), *given]) == ExitCode.UNSCORED
+    said = capsys.readouterr().out
+    assert "unscored: stop-at-once on task 7: not finished" in said and "on task 0" not in said
+    assert "2 episodes on 2 tasks" in said
