@@ -51,6 +51,8 @@ class Act:
     """It may have done anything: a command that the agent sent to the browser itself."""
     matched: frozenset[str] | None = None
     """Selectors that its element matches; None = not known."""
+    asked: frozenset[str] | None = None
+    """Selectors of which that is known; None = of all."""
     said: str = ""
     """As reports write it."""
 
@@ -94,9 +96,10 @@ def trace_of(episode: Episode) -> Trace:
     arrival = record.arrival.observation if record.arrival else None
     seen = [step.page for step in episode.steps if step.page is not None]
     last = seen[-1] if seen else arrival
+    asked = frozenset(record.opened.task.selectors) if record.opened else frozenset()
     return Trace(
-        acts=tuple(_act(step) for step in episode.steps if _is_performed(step)),
-        beside=tuple(_act(step) for step in episode.steps if not _is_performed(step)),
+        acts=tuple(_act(step, asked) for step in episode.steps if _is_performed(step)),
+        beside=tuple(_act(step, asked) for step in episode.steps if not _is_performed(step)),
         begun_at=_urls(arrival),
         end_url=closed.evidence.url if closed else "",
         end_text=last.text.lower() if last else None,
@@ -113,7 +116,7 @@ def _is_performed(step: Step) -> bool:
     return step.outcome != "" or step.action.kind == "stop"
 
 
-def _act(step: Step) -> Act:
+def _act(step: Step, asked: frozenset[str]) -> Act:
     action = step.action
     return Act(
         step=step.number,
@@ -124,6 +127,7 @@ def _act(step: Step) -> Act:
         is_sure=step.outcome != "unknown",
         is_any=action.kind == "cdp",
         matched=None if step.acted is None or step.acted.matched is None else frozenset(step.acted.matched),
+        asked=asked,
         said=step.text,
     )
 

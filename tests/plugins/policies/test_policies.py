@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.actions import AskUser, Cdp, InvalidAction, Mouse, Stop
+from harness.actions import AskUser, Cdp, Code, InvalidAction, Mouse, Stop
 from harness.errors import TaskError
 from harness.main import main
 from harness.plugins.policies.figures import figures_of, judge_run
@@ -125,6 +125,24 @@ def test_contents_are_those_of_the_policy_whatever_else_was_looked_at(tmp_path: 
     other = policy("is_program_html", locator="document.links", required_contents={"must_include": ["Sum: 5"]})
     given = {"0": read_policies(Fields("task 0", {"policies": [other]}))}
     assert [verdict.status for verdict in judge_run(Run(run), given)[0][0].verdicts] == ["unknown"]
+
+
+def test_a_selector_that_was_not_asked_about_is_not_one_that_did_not_fit(tmp_path: Path) -> None:
+    """`--tasks` judges by other policies than those that the run was played with."""
+    save, drop = (policy("element_action_match", element_selector=one) for one in ("#save", "#drop"))
+    count = policy("is_action_count", action_type="click", global_count_less_than=1, element_selectors=["#drop"])
+    of = task([save])
+    run = Run(write(tmp_path / "run", [(of, records(of, [Do(click("Drop"), matched=())]))]))
+    given = {"0": read_policies(Fields("task 0", {"policies": [save, drop, count]}))}
+    assert [one.status for one in judge_run(run, given)[0][0].verdicts] == ["kept", "unknown", "unknown"]
+
+
+def test_what_a_line_of_code_chooses_is_not_known(say: Any) -> None:
+    chosen = Code(verb="select_option", pw_code='page.get_by_label("Size").select_option("M")')
+    assert say(policy("is_input_hallucination", only_fill=["m"]), chosen) == "unknown"
+    typed = Code(verb="type", pw_code='page.get_by_label("Name").fill("Eve")', text="Eve")
+    assert say(policy("is_input_hallucination", only_fill=["eve"]), typed) == "kept"
+    assert say(policy("is_input_hallucination", only_fill=["ann"]), typed) == "violated 1"
 
 
 def test_contents_of_pages(say: Any) -> None:
