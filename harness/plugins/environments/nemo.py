@@ -10,8 +10,9 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from harness.api import ActionSet
 from harness.plugins.environments.problem import VALIDATION_ERROR, Problem
-from harness.plugins.environments.requests import read_reset, read_step
+from harness.plugins.environments.requests import StepRequest, read_call, read_reset, read_step
 from harness.plugins.environments.rpc import NamedSessions
 from harness.plugins.environments.sessions import Environments
 from harness.plugins.environments.turn import Turn
@@ -41,11 +42,8 @@ class NemoGym:
         body = await self._read(request)
         if not isinstance(body, dict):
             raise Problem(VALIDATION_ERROR, "step: give the Responses object")
-        response = body.get("response", body)
-        action, call_id = _action(response)
-        if (given := body.get("_ng_step_request_id")) is not None:
-            action["request_id"] = given
-        wanted = read_step(action, self._environments.action_set)
+        action_set, request_id = self._environments.action_set, body.get("_ng_step_request_id")
+        wanted, call_id = _action(body.get("response", body), action_set, request_id)
         try:
             turn = await self._sessions.step(request.cookies.get(COOKIE), wanted)
         except Problem as problem:
@@ -71,24 +69,26 @@ def _text(turn: Turn) -> str:
     return goal + (f"{turn.told}\n\n" if turn.told else "") + turn.page.text
 
 
-def _action(response: object) -> tuple[dict[str, Any], str]:
+def _action(response: object, action_set: ActionSet, request_id: object) -> tuple[StepRequest, str]:
     """What is to be done, and the id of the call that asks for it. Raises: Problem: It is not a Responses object."""
     output = response.get("output") if isinstance(response, dict) else None
     if not isinstance(output, list) or not all(isinstance(item, dict) for item in output):
         raise Problem(VALIDATION_ERROR, "step: output must be the list of a Responses object")
     for item in output:
         if item.get("type") == "function_call":
-            return _called(item), str(item.get("call_id", ""))
+            called = read_call(item.get("name"), _arguments(item), action_set, request_id)
+            return called, str(item.get("call_id", ""))
     contents = [item.get("content") or [] for item in output]
     parts = [part for one in contents if isinstance(one, list) for part in one if isinstance(part, Mapping)]
-    return {"action_str": "".join(str(part.get("text", "")) for part in parts)}, ""
+    said = {"action_str": "".join(str(part.get("text", "")) for part in parts), "request_id": request_id}
+    return read_step(said, action_set), ""
 
 
-def _called(item: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(item: Mapping[str, Any]) -> dict[str, Any]:
     try:
         arguments = json.loads(item.get("arguments") or "{}")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise Problem(VALIDATION_ERROR, f"step: the arguments of the call are not JSON: {error}") from error
     if not isinstance(arguments, dict):
         raise Problem(VALIDATION_ERROR, "step: the arguments of the call must be an object")
-    return {**arguments, "kind": item.get("name")}
+    return arguments

@@ -15,6 +15,8 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _MAX_TEXT = 100_000
 _MAX_SEED = 2**31 - 1
 _MAX_TRIAL = 999_999
+_MOST_NESTED = 16
+"""Levels of an argument; the encoder recurses for each."""
 MAX_FORKS = 256
 """Of one request."""
 
@@ -106,6 +108,17 @@ def read_step(data: object, action_set: ActionSet) -> StepRequest:
     return read if request_id is None else _remembered(read)
 
 
+def read_call(name: object, arguments: Mapping[str, Any], action_set: ActionSet, request_id: object) -> StepRequest:
+    """A model's call of a function: all arguments are the action's, so a model cannot say how its step is treated.
+
+    Raises:
+        Problem: It cannot be used.
+    """
+    order = read_action({**arguments, "kind": name}, action_set)
+    read = StepRequest(order=order, request_id=_id("request_id", request_id))
+    return read if request_id is None else _remembered(read)
+
+
 def read_action(action: object, action_set: ActionSet) -> Order:
     """`{"action_str": TEXT}`, or `{"kind": NAME, …}` with the arguments of that action.
 
@@ -122,6 +135,8 @@ def read_action(action: object, action_set: ActionSet) -> Order:
         for key, value in arguments.items():
             if isinstance(value, str):
                 _text(key[:80], value)
+            if not _is_shallow(value, _MOST_NESTED):
+                raise _wrong(f"step: {key[:80]!r} is nested more than {_MOST_NESTED} levels deep")
         return Order(name=name, arguments=arguments)
     given = _members(action, "step", ("action_str",))
     if "action_str" not in given:
@@ -153,6 +168,13 @@ def _text(name: str, value: object) -> str:
     except UnicodeEncodeError:
         raise _wrong(f"{name} holds half of a surrogate pair, which is not text") from None
     return value
+
+
+def _is_shallow(value: object, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_is_shallow(one, levels - 1) for one in inner)
 
 
 def _whole(name: str, value: object, most: int) -> int | None:

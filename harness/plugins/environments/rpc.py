@@ -10,7 +10,7 @@ from typing import Any
 from harness.api import HarnessError, description_of, parameters_of
 from harness.plugins.environments.agent import actions_of
 from harness.plugins.environments.problem import SESSION_ERROR, VALIDATION_ERROR, Problem
-from harness.plugins.environments.requests import Reset, StepRequest, read_reset, read_step
+from harness.plugins.environments.requests import Reset, StepRequest, read_call, read_reset
 from harness.plugins.environments.sessions import Environments, Session
 from harness.plugins.environments.turn import Turn
 from harness.plugins.environments.views import result
@@ -152,9 +152,8 @@ class Tools:
         arguments = params.get("arguments", {})
         if not isinstance(arguments, dict):
             raise Problem(VALIDATION_ERROR, "tools/call: arguments must be an object")
-        beside = {key: params[key] for key in ("request_id",) if key in params}
-        action = {**arguments, **beside, "kind": params.get("name")}
-        request = read_step(action, self._environments.action_set)
+        called, request_id = params.get("name"), params.get("request_id")
+        request = read_call(called, arguments, self._environments.action_set, request_id)
         if own is not None:
             return content(await self._environments.step(own, request))
         return content(await self._sessions.step(params.get("session_id"), request))

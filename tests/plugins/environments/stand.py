@@ -1,0 +1,118 @@
+"""The server's routes over real sockets, before lanes that play nothing: a test says when they ask, and when they end."""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from websockets.asyncio.client import connect
+
+from harness.actions import ActionSet, CairnActionSet
+from harness.api import EpisodeNews
+from harness.api.http_server import Clients, WebSockets, serving
+from harness.plugins.environments.app import MAX_BODY, EnvironmentServer, Shape
+from harness.plugins.environments.hub import Waiting
+from harness.plugins.environments.ledger import Ledger
+from harness.plugins.environments.sessions import Environments, Patience
+from harness.plugins.environments.wire import Page, Question
+from harness.records import Task
+from tests.plugins.environments.conftest import Client
+from tests.reports.runs import task
+
+Place = tuple[str, int]
+
+
+@dataclass(eq=False)
+class Lanes:
+    """A `HostedRun` of which each episode that is asked for waits in a lane, or in the queue while `held`."""
+
+    folder: Path
+    ids: Sequence[str] = ("0", "1")
+    held: bool = False
+    served: Environments = field(init=False)
+    queued: list[Place] = field(default_factory=list)
+    orders: list[dict[str, Any]] = field(default_factory=list)
+    """What was said to lanes, in order: orders, and that they are to leave."""
+    action_set: ActionSet = field(default_factory=CairnActionSet)
+    shows_pictures: bool = False
+
+    @property
+    def tasks(self) -> Mapping[str, Task]:
+        return {one: task(one) for one in self.ids}
+
+    async def play(self, task_id: str, trial: int, seed: int | None) -> None:
+        place = (self.tasks[task_id].task_id, trial)
+        if self.held:
+            self.queued.append(place)
+        else:
+            await self.ask(place, steps=0)
+
+    async def ask(self, place: Place, *, steps: int, attempt: int = 1) -> None:
+        """A lane asks for the next step of an episode, goes on asking, and leaves when it is told so."""
+        page = Page(text=f"page {steps}", url="http://shop.test/", title="", tabs=(), notices=())
+        question = Question(
+            task_id=place[0],
+            trial=place[1],
+            attempt=attempt,
+            goal="",
+            steps=steps,
+            page=page,
+            image=None,
+            reward=None,
+            refused="",
+            doubts=(),
+        )
+        waiting = Waiting(question=question)
+        self.served.asked(waiting)
+        told = json.loads(await waiting.answered())
+        self.orders.append(told)
+        if "leave" in told:
+            self.served.told(EpisodeNews(task_id=place[0], trial=place[1], is_over=True))
+        elif not self.held:
+            await self.ask(place, steps=steps + 1, attempt=attempt)
+
+    def withdraw(self, task_id: str, trial: int) -> bool:
+        if (task_id, trial) not in self.queued:
+            return False
+        self.queued.remove((task_id, trial))
+        return True
+
+    async def fork(self, task_id: str, trial: int, step: int, trials: Sequence[int]) -> None:
+        raise AssertionError("nothing is forked here")
+
+    def stopping(self) -> bool:
+        return False
+
+    async def stopped(self) -> None:
+        raise AssertionError("nobody waits for the end")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """A server in this process."""
+
+    url: str
+    lanes: Lanes
+    served: Environments
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[Client]:
+        """A connected client."""
+        async with connect(f"{self.url.replace('http', 'ws')}/ws", max_size=100 << 20) as socket:
+            yield Client(socket)
+
+
+@asynccontextmanager
+async def stand(folder: Path, *, slots: int = 1, patience: Patience | None = None) -> AsyncIterator[Stand]:
+    """Serve two tasks."""
+    folder.mkdir(exist_ok=True)
+    lanes = Lanes(folder)
+    with Ledger(folder) as ledger:
+        served = Environments(lanes, ledger, slots=slots, patience=patience or Patience(queue_s=60, grace_s=0))
+        lanes.served = served
+        app = EnvironmentServer(served, Shape(version="0", typed=False, browsergym=False)).app(None)
+        sockets = WebSockets(max_bytes=MAX_BODY, ping_every_s=60)
+        async with serving(app, clients=Clients(most=64), sockets=sockets) as port:
+            yield Stand(url=f"http://127.0.0.1:{port}", lanes=lanes, served=served)

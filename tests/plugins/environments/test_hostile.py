@@ -1,0 +1,47 @@
+"""Requests that are meant to do harm, or are a model's own words: each costs nobody but whoever sends it."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.plugins.environments.stand import stand
+from tests.waiting import until
+
+
+async def test_arguments_that_are_nested_without_end_cost_no_lane(tmp_path: Path) -> None:
+    deep = json.loads("[" * 600 + "]" * 600)
+    async with stand(tmp_path) as there:
+        async with there.client() as one:
+            await one.reset(task="0")
+            refused = await one.refused("step", {"kind": "click", "target": deep})
+            assert refused["code"] == "VALIDATION_ERROR" and "nested" in refused["message"]
+            assert (await one.step("scroll [down]"))["observation"]["step"] == 1
+        await until(lambda: there.served.slots.taken == 0)
+
+
+@pytest.mark.parametrize("own", [{"timeout_s": 1e-9}, {"request_id": "r"}, {"metadata": {"timeout_s": 1e-9}}])
+async def test_a_models_arguments_are_those_of_its_action_only(tmp_path: Path, own: dict[str, object]) -> None:
+    """Else a model masks what it has done badly, as if the infrastructure had failed."""
+    arguments = {"direction": "down", **own}
+    async with stand(tmp_path, slots=3) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+
+        async def rpc(path: str, method: str, **params: object) -> httpx.Response:
+            body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            return await http.post(path, json=body)
+
+        await http.post("/nemo/reset", json={"task": "0"})
+        call = {"type": "function_call", "name": "scroll", "arguments": json.dumps(arguments), "call_id": "c"}
+        nemo = (await http.post("/nemo/step", json={"output": [call]})).json()
+        assert nemo["mask_sample"] is False
+        made = (await rpc("/mcp", "openenv/session/create", task="0")).json()["result"]
+        call = {"name": "scroll", "arguments": arguments, "session_id": made["session_id"]}
+        mcp = (await rpc("/mcp", "tools/call", **call)).json()["result"]
+        config = (await rpc("/cube", "cube/task_configs", task_id="0")).json()["result"][0]
+        address = (await rpc("/cube", "cube/spawn", task_config=config)).json()["result"]
+        await rpc(address, "cube/reset")
+        cube = (await rpc(address, "cube/step", name="scroll", arguments=arguments)).json()["result"]
+        assert mcp["structuredContent"]["observation"]["step"] == cube["info"]["step"] == 1
+        orders = [one["order"] for one in there.lanes.orders]
+        assert [(one["arguments"], one["memory"]) for one in orders] == [(arguments, None)] * 3
