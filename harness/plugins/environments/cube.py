@@ -18,7 +18,7 @@ from harness import __version__
 from harness.api import Stop, description_of, parameters_of
 from harness.plugins.environments.agent import actions_for, actions_of, named_of
 from harness.plugins.environments.problem import CAPACITY_REACHED, SESSION_ERROR, VALIDATION_ERROR, Problem
-from harness.plugins.environments.requests import StepRequest, read_call, read_reset, read_step
+from harness.plugins.environments.requests import StepRequest, of_order, read_call, read_reset, read_step
 from harness.plugins.environments.rpc import Method, NotFound, answered, not_json
 from harness.plugins.environments.sessions import Environments, Session
 from harness.plugins.environments.turn import Turn
@@ -259,7 +259,7 @@ class Cube:
             self._environments.action_set
         ):  # a step that is refused, as of a model that calls what there is not
             short = order.name.encode(errors="replace").decode()[:_MOST_NAMED]
-            return StepRequest(order=Order(name=short, arguments={}))
+            return of_order(Order(name=short, arguments={}), request_id)
         return read_call(order.name, order.arguments, self._environments.action_set, request_id)
 
     def _order(self, name: str, arguments: Mapping[str, Any]) -> Order:

@@ -114,7 +114,11 @@ def read_call(name: object, arguments: Mapping[str, Any], action_set: ActionSet,
     Raises:
         Problem: It cannot be used.
     """
-    order = read_action({**arguments, "kind": name}, action_set)
+    return of_order(read_action({**arguments, "kind": name}, action_set), request_id)
+
+
+def of_order(order: Order, request_id: object) -> StepRequest:
+    """An order that is performed once for its request id; None = each time. Raises: Problem: That is not an id."""
     read = StepRequest(order=order, request_id=_id("request_id", request_id))
     return read if request_id is None else _remembered(read)
 

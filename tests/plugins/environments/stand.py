@@ -107,7 +107,7 @@ class Stand:
 @asynccontextmanager
 async def stand(folder: Path, *, slots: int = 1, patience: Patience | None = None) -> AsyncIterator[Stand]:
     """Serve two tasks."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)  # noqa: ASYNC240
     lanes = Lanes(folder)
     with Ledger(folder) as ledger:
         served = Environments(lanes, ledger, slots=slots, patience=patience or Patience(queue_s=60, grace_s=0))

@@ -2,6 +2,8 @@
 
 import json
 from pathlib import Path
+from typing import Any
+
 
 import httpx
 import pytest
@@ -45,3 +47,18 @@ async def test_a_models_arguments_are_those_of_its_action_only(tmp_path: Path, o
         assert mcp["structuredContent"]["observation"]["step"] == cube["info"]["step"] == 1
         orders = [one["order"] for one in there.lanes.orders]
         assert [(one["arguments"], one["memory"]) for one in orders] == [(arguments, None)] * 3
+
+
+async def test_an_action_that_there_is_not_is_one_step_when_it_is_sent_again(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+
+        async def rpc(path: str, method: str, **params: object) -> Any:
+            body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            return (await http.post(path, json=body)).json()["result"]
+
+        config = (await rpc("/cube", "cube/task_configs", task_id="0"))[0]
+        address = await rpc("/cube", "cube/spawn", task_config=config)
+        await rpc(address, "cube/reset")
+        for _ in range(2):
+            assert (await rpc(address, "cube/step", name="fly", request_id="r"))["info"]["step"] == 1
+        assert len(there.lanes.orders) == 1
