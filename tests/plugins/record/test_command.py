@@ -12,13 +12,13 @@ from harness.codec import dumps
 from harness.config import PROJECT
 from harness.errors import ConfigError
 from harness.journal.store import RunFolder
-from harness.plugins.record.checks import checks_of
+from harness.plugins.record.checks import _nobody, checks_of
 from harness.plugins.record.plan import read_plans
 from harness.plugins.record.stages import Stages, _Sayings
 from harness.records import Decided
 from harness.runs import Run
 from tests.e2e.conftest import Start, harness_here  # noqa: F401 (a fixture)
-from tests.reports.runs import Shape, episode, task, write
+from tests.reports.runs import Shape, episode, fill, task, write
 
 TASKS = str(PROJECT / "tasks" / "demo.json")
 SHOP = "http://shop.localhost/"
@@ -149,3 +149,9 @@ def test_what_is_no_plan_is_one_sentence(tmp_path: Path, text: str) -> None:
         read_plans(path)
     with pytest.raises(ConfigError, match="cannot be read"):
         read_plans(tmp_path / "none.json")
+
+
+def test_a_trial_that_passes_is_told_though_another_has_no_score(tmp_path: Path) -> None:
+    run = fill(tmp_path / "run", [Shape(failure="BrowserCrashed"), Shape(score=1.0)])
+    check = _nobody("agent=random", tuple(Run(run).episodes()))
+    assert check.holds is False and "passes 1 of 2 trials" in check.said
