@@ -4,6 +4,8 @@ import atexit
 import os
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from functools import cache
 from tempfile import mkdtemp
 
@@ -35,6 +37,14 @@ def _started(settings: tuple[str, ...], pid: int) -> str:
     said = []
     for line in process.stdout:
         if line.startswith(_READY):
+            threading.Thread(target=_read_on, args=(process.stdout.fileno(),), daemon=True).start()
             return line.removeprefix(_READY).strip()
         said.append(line)
     raise RuntimeError(f"the environment server does not start: {''.join(said)[-2000:]}")
+
+
+def _read_on(pipe: int) -> None:
+    """Read what the server says later: one whose pipe is full would wait for its reader, with all its clients."""
+    with suppress(OSError):
+        while os.read(pipe, 1 << 16):
+            pass
