@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from harness.api import HarnessError
+from harness.plugins.environments.answer import Answer
 from harness.plugins.environments.cube import PATH as CUBE
 from harness.plugins.environments.cube import Cube
 from harness.plugins.environments.nemo import NemoGym
@@ -98,18 +99,18 @@ class EnvironmentServer:
         """Whether it serves, and how many environments are in use."""
         slots = self._environments.slots
         figures = {"active_sessions": slots.taken, "max_sessions": slots.number, "waiting_sessions": slots.waiting}
-        return JSONResponse({"status": "healthy", **figures})
+        return Answer({"status": "healthy", **figures})
 
     async def schema(self, request: Request) -> Response:
         """See `views.schema`."""
         shape = self._shape
         found = schema(self._environments.action_set, typed=shape.typed, browsergym=shape.browsergym)
-        return JSONResponse(found)
+        return Answer(found)
 
     async def metadata(self, request: Request) -> Response:
         """What is served."""
         run = self._environments.run
-        return JSONResponse(
+        return Answer(
             {
                 "name": f"cairn/{run.folder.name}",
                 "description": f"{len(run.tasks)} tasks for web agents, played in Chromium and scored from evidence",
@@ -123,7 +124,7 @@ class EnvironmentServer:
         """A reset for each task: a whole benchmark is a list of them."""
         tasks = self._environments.run.tasks.values()
         found = [{"task": one.task_id, "sites": list(one.sites), "goal": one.intent} for one in tasks]
-        return JSONResponse({"tasks": found})
+        return Answer({"tasks": found})
 
     async def openapi(self, request: Request) -> Response:
         """The routes that answer over HTTP."""
@@ -134,7 +135,7 @@ class EnvironmentServer:
         for path in ("/reset", "/step", "/fork", "/mcp", CUBE):
             paths[path] = {"post": {"responses": answer}}
         about = {"title": "Cairn environment server", "version": PROTOCOL}
-        return JSONResponse({"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": shapes}})
+        return Answer({"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": shapes}})
 
     async def reset(self, request: Request) -> Response:
         """A reset without a session: the first page of an episode, which is given back at once."""
@@ -165,7 +166,7 @@ class EnvironmentServer:
         wanted = read_fork(await _body(request))
         found = await self._environments.fork(wanted)
         episodes = [{"episode_id": one.episode_id, "task": one.task_id, "trial": one.trial} for one in found]
-        return JSONResponse({"episode_id": wanted.episode_id, "step": wanted.step, "episodes": episodes})
+        return Answer({"episode_id": wanted.episode_id, "step": wanted.step, "episodes": episodes})
 
     async def mcp(self, request: Request) -> Response:
         """The actions as tools, over JSON-RPC."""
@@ -173,11 +174,11 @@ class EnvironmentServer:
             said = await _body(request)
         except Problem as problem:
             said = {"jsonrpc": "", "why": str(problem)}
-        return JSONResponse(await self._tools.answer(said))
+        return Answer(await self._tools.answer(said, is_gone=request.is_disconnected))
 
     async def state(self, request: Request) -> Response:
         """That of a session which has no episode: over HTTP there is none."""
-        return JSONResponse(self._environments.state(Session()))
+        return Answer(self._environments.state(Session()))
 
     async def _stateless(
         self, request: Request, answer: Callable[[Session, object], Awaitable[dict[str, Any]]]
@@ -185,7 +186,7 @@ class EnvironmentServer:
         async def answered(request: Request) -> Response:
             session = Session()
             try:
-                return JSONResponse(await answer(session, await _body(request)))
+                return Answer(await answer(session, await _body(request)))
             finally:
                 self._environments.give_up(session, "the request has been answered")
 
@@ -199,10 +200,10 @@ class EnvironmentServer:
             try:
                 return await answer(request)
             except Problem as problem:
-                return JSONResponse({"detail": problem.data()}, status_code=_STATUS.get(problem.code, 500))
+                return Answer({"detail": problem.data()}, status_code=_STATUS.get(problem.code, 500))
             except HarnessError as error:
                 data = Problem.infrastructure(type(error).__name__, str(error)[:1000]).data()
-                return JSONResponse({"detail": data}, status_code=500)
+                return Answer({"detail": data}, status_code=500)
 
         return answered
 
@@ -222,13 +223,13 @@ class Guard:
                 return
             if why:
                 problem = Problem("UNAUTHORIZED", why)
-                await JSONResponse({"detail": problem.data()}, status_code=401)(scope, receive, send)
+                await Answer({"detail": problem.data()}, status_code=401)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
     def _why_not(self, asked: HTTPConnection) -> str:
         if self._token is None:
-            host = urlsplit(f"//{asked.headers.get('host', '')}").hostname or ""
+            host = _host_of(asked)
             if "origin" in asked.headers:
                 return "a web page asks; serve with --token and give it"
             return "" if host in ("127.0.0.1", "localhost", "::1") else "this host name is not served without --token"
@@ -237,6 +238,13 @@ class Guard:
         if hmac.compare_digest(given.encode(errors="replace"), self._token.encode()):
             return ""
         return "the token is missing or wrong; give it as Authorization: Bearer TOKEN"
+
+
+def _host_of(asked: HTTPConnection) -> str:
+    try:
+        return urlsplit(f"//{asked.headers.get('host', '')}").hostname or ""
+    except ValueError:  # as of "[", which begins an address that does not end
+        return ""
 
 
 async def _body(request: Request) -> object:

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from harness import __version__
 from harness.api import Stop, description_of, parameters_of
 from harness.plugins.environments.agent import actions_for, actions_of, named_of
+from harness.plugins.environments.answer import Answer
 from harness.plugins.environments.problem import CAPACITY_REACHED, SESSION_ERROR, VALIDATION_ERROR, Problem
 from harness.plugins.environments.requests import StepRequest, of_order, read_call, read_reset, read_step
 from harness.plugins.environments.rpc import Method, NotFound, answered, not_json
@@ -48,6 +49,7 @@ class CubeTask:
     """Why the server took its episode away."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """One request at a time."""
+    closed: bool = False
 
     def __post_init__(self) -> None:
         self.session.ends = self._end
@@ -101,8 +103,8 @@ class Cube:
         try:
             body = await self._read(request)
         except Problem as problem:
-            return JSONResponse(not_json(problem))
-        return JSONResponse(await answered(body, found))
+            return Answer(not_json(problem))
+        return Answer(await answered(body, found))
 
     # The benchmark.
 
@@ -170,11 +172,16 @@ class Cube:
         if (task := self._tasks.get(name)) is None:
             raise Problem(SESSION_ERROR, "there is no such task; it was closed, or the server began anew: spawn it")
         async with task.turn:
-            return await answer(self, task, params)
+            try:
+                return await answer(self, task, params)
+            finally:
+                if task.closed:  # while a reset waited for a free environment
+                    self._environments.give_up(task.session, "the client closed the task")
 
     async def _close(self, name: str, params: Mapping[str, Any]) -> None:
         """Give the episode back; what is closed already stays so."""
         if (task := self._tasks.pop(name, None)) is not None:
+            task.closed = True
             self._environments.give_up(task.session, "the client closed the task")
 
     async def tools(self, task: CubeTask, params: Mapping[str, Any]) -> Any:

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from harness.api import ActionSet
+from harness.plugins.environments.answer import Answer
 from harness.plugins.environments.problem import VALIDATION_ERROR, Problem
 from harness.plugins.environments.requests import StepRequest, read_call, read_reset, read_step
 from harness.plugins.environments.rpc import NamedSessions
@@ -32,8 +33,8 @@ class NemoGym:
 
     async def reset(self, request: Request) -> Response:
         """Begin an episode; the cookie of the answer names the session."""
-        name, turn = await self._sessions.begin(read_reset(await self._read(request)))
-        answer = JSONResponse({"observation": _text(turn), "info": {**_CAN, "episode_id": turn.entry.episode_id}})
+        name, turn = await self._sessions.begin(read_reset(await self._read(request)), request.is_disconnected)
+        answer = Answer({"observation": _text(turn), "info": {**_CAN, "episode_id": turn.entry.episode_id}})
         answer.set_cookie(COOKIE, name, httponly=True, samesite="strict")
         return answer
 
@@ -52,16 +53,16 @@ class NemoGym:
             told = {"mask_sample": True, "_ng_failure_class": problem.more["failure_class"]}
             told |= {"failure_reason": problem.more["failure_reason"]}
             ended = {"observation": None, "reward": 0.0, "terminated": False, "truncated": True}
-            return JSONResponse(ended | told | {"info": {"tool_outputs": []}})
+            return Answer(ended | told | {"info": {"tool_outputs": []}})
         outputs = [{"call_id": call_id, "output": _text(turn)}] if call_id else []
         shown = {"observation": None if call_id else _text(turn), "info": {**_CAN, "tool_outputs": outputs}}
         ended = {"reward": turn.reward or 0.0, "terminated": turn.done, "truncated": False, "mask_sample": False}
-        return JSONResponse(shown | ended)
+        return Answer(shown | ended)
 
     async def close(self, request: Request) -> Response:
         """Give the session back; a second time it is closed already."""
         closed = self._sessions.close(request.cookies.get(COOKIE))
-        return JSONResponse({"status": "closed" if closed else "already_closed"})
+        return Answer({"status": "closed" if closed else "already_closed"})
 
 
 def _text(turn: Turn) -> str:
@@ -78,7 +79,8 @@ def _action(response: object, action_set: ActionSet, request_id: object) -> tupl
         if item.get("type") == "function_call":
             called = read_call(item.get("name"), _arguments(item), action_set, request_id)
             return called, str(item.get("call_id", ""))
-    contents = [item.get("content") or [] for item in output]
+    # What a model thought is not what it says.
+    contents = [item.get("content") or [] for item in output if item.get("type") != "reasoning"]
     parts = [part for one in contents if isinstance(one, list) for part in one if isinstance(part, Mapping)]
     said = {"action_str": "".join(str(part.get("text", "")) for part in parts), "request_id": request_id}
     return read_step(said, action_set), ""

@@ -39,8 +39,15 @@ class NamedSessions:
         self._environments = environments
         self._sessions: dict[str, _Named] = {}
 
-    async def begin(self, wanted: Reset) -> tuple[str, Turn]:
-        """A session with its first page. Raises: Problem: There is none."""
+    async def begin(self, wanted: Reset, is_gone: Callable[[], Awaitable[bool]] | None) -> tuple[str, Turn]:
+        """A session with its first page.
+
+        Args:
+            wanted: Its episode.
+            is_gone: Whether the client has left, so that nobody will know the name; None = that is not known.
+        Raises:
+            Problem: There is none.
+        """
         name = uuid.uuid4().hex
         session = Session(ends=lambda problem: self._forget(name))
         turn = await self._environments.reset(session, wanted)
@@ -48,6 +55,8 @@ class NamedSessions:
         for other in over[: -self._environments.slots.number]:  # the newest may still ask for their rewards
             self._forget(other)
         self._sessions[name] = _Named(session)
+        if is_gone is not None and await is_gone():
+            self.close(name)
         return name, turn
 
     async def step(self, name: object, request: StepRequest) -> Turn:
@@ -118,10 +127,18 @@ class Tools:
         self._environments = environments
         self._sessions = sessions
 
-    async def answer(self, request: object, own: Session | None = None) -> dict[str, Any]:
-        """Args: own: The session of the socket it came over; None = it came over HTTP."""
+    async def answer(
+        self, request: object, own: Session | None = None, is_gone: Callable[[], Awaitable[bool]] | None = None
+    ) -> dict[str, Any]:
+        """Args:
+        request: As decoded from JSON.
+        own: The session of the socket it came over; None = it came over HTTP.
+        is_gone: See `NamedSessions.begin`.
+        """
 
         def found(name: str) -> Method:
+            if name == "openenv/session/create":
+                return lambda params: self._create(params, is_gone)
             return self._method(name, own)
 
         return await answered(request, found)
@@ -134,8 +151,6 @@ class Tools:
                 return self._list
             case "tools/call":
                 return lambda params: self._call(params, own)
-            case "openenv/session/create":
-                return self._create
             case "openenv/session/close":
                 return self._close
         raise NotFound
@@ -158,8 +173,8 @@ class Tools:
             return content(await self._environments.step(own, request))
         return content(await self._sessions.step(params.get("session_id"), request))
 
-    async def _create(self, params: Mapping[str, Any]) -> Any:
-        name, turn = await self._sessions.begin(read_reset(dict(params)))
+    async def _create(self, params: Mapping[str, Any], is_gone: Callable[[], Awaitable[bool]] | None) -> Any:
+        name, turn = await self._sessions.begin(read_reset(dict(params)), is_gone)
         return {"session_id": name, **result(turn)}
 
     async def _close(self, params: Mapping[str, Any]) -> Any:

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-
 import httpx
 import pytest
 
@@ -62,3 +61,20 @@ async def test_an_action_that_there_is_not_is_one_step_when_it_is_sent_again(tmp
         for _ in range(2):
             assert (await rpc(address, "cube/step", name="fly", request_id="r"))["info"]["step"] == 1
         assert len(there.lanes.orders) == 1
+
+
+async def test_halves_of_surrogate_pairs_and_unfinished_addresses_are_answered(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+        assert (await http.post("/reset", content=rb'{"\ud800": 1}')).status_code == 422
+        listed = await http.post("/mcp", content=rb'{"jsonrpc": "2.0", "id": "\ud800", "method": "tools/list"}')
+        assert listed.status_code == 200 and rb'"\ud800"' in listed.content
+        assert (await http.get("/health", headers={"host": "["})).status_code == 401
+
+
+async def test_what_a_model_of_nemo_gym_thinks_is_not_its_action(tmp_path: Path) -> None:
+    thought = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "I click [1]."}]}
+    said = {"type": "message", "content": [{"type": "output_text", "text": "stop [x]"}]}
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+        await http.post("/nemo/reset", json={"task": "0"})
+        await http.post("/nemo/step", json={"output": [thought, said]})
+        assert [one["order"]["text"] for one in there.lanes.orders] == ["stop [x]"]
