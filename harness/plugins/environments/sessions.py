@@ -23,6 +23,7 @@ from harness.plugins.environments.problem import (
     VALIDATION_ERROR,
     Problem,
 )
+from harness.plugins.environments.refusals import check_reset, refused, trial_begun
 from harness.plugins.environments.requests import Fork, Reset, StepRequest
 from harness.plugins.environments.rewards import Shaping
 from harness.plugins.environments.slots import Slots
@@ -114,18 +115,12 @@ class Environments:
         Raises:
             Problem: It cannot be.
         """
-        self.give_up(session, "the client began another episode")
         if self._stopped is not None:
             raise self._stopped
         known = self._ledger.entries.get(wanted.episode_id or "")
-        if known is None:
-            if wanted.resume and wanted.task is None:
-                raise _refused(f"there is no episode {wanted.episode_id!r} to resume; give task to begin one")
-            return await self._begin(session, wanted)
-        if not wanted.resume:
-            raise _refused(f"episode {known.episode_id} has begun; resume it with resume=true, or leave episode_id out")
-        _check_same(known, wanted)
-        return await self._resume(session, known)
+        check_reset(wanted, known, self.run.tasks, self._used)
+        self.give_up(session, "the client began another episode")
+        return await (self._begin(session, wanted) if known is None else self._resume(session, known))
 
     async def step(self, session: Session, request: StepRequest) -> Turn:
         """Perform an action, once, and wait for what it leads to.
@@ -162,7 +157,8 @@ class Environments:
         if self._stopped is not None:
             raise self._stopped
         if (known := self._ledger.entries.get(wanted.episode_id)) is None:
-            raise _refused(f"there is no episode {wanted.episode_id!r}")
+            raise refused(f"there is no episode {wanted.episode_id!r}")
+        self._check_served(known)
         async with self._choosing:
             used = self._used.setdefault(known.task_id, set())
             trials: list[int] = []
@@ -174,7 +170,7 @@ class Environments:
             except ConfigError as error:
                 used.difference_update(trials)
                 why = str(error).rpartition(": ")[2]  # without the path of a file
-                raise _refused(f"episode {known.episode_id} cannot be forked at step {wanted.step}: {why}") from error
+                raise refused(f"episode {known.episode_id} cannot be forked at step {wanted.step}: {why}") from error
             # A journal without an entry is a trial that nobody asks for; an entry without one would begin at step 0.
             entries = [
                 Entry(episode_id=uuid.uuid4().hex, task_id=known.task_id, trial=trial, seed=known.seed)
@@ -253,8 +249,9 @@ class Environments:
     def stalled(self, why: str) -> None:
         """No worker can be kept up: who waits for one is told, instead of waiting for who knows how long."""
         for play in tuple(self._plays.values()):
-            if play.waiting is None and not play.leaving and self.run.withdraw(*play.entry.place):
-                play.failure = Problem.infrastructure("WorkerLost", why, episode_id=play.entry.episode_id)
+            if play.waiting is None and self.run.withdraw(*play.entry.place):
+                if not play.leaving:
+                    play.failure = Problem.infrastructure("WorkerLost", why, episode_id=play.entry.episode_id)
                 self._end(play)
 
     def stop(self) -> None:
@@ -274,8 +271,6 @@ class Environments:
 
     async def _begin(self, session: Session, wanted: Reset) -> Turn:
         task = self._ids[next(self._turns) % len(self._ids)] if wanted.task is None else wanted.task
-        if task not in self.run.tasks:
-            raise _refused(f"there is no task {task[:80]!r}; GET /tasks lists them")
         await self._take_slot()
         with ExitStack() as undone:
             undone.callback(self.slots.give_back)
@@ -288,9 +283,9 @@ class Environments:
         used = self._used.setdefault(task, set())
         trial = await self._unused(task, used) if wanted.trial is None else wanted.trial
         if trial in used or await asyncio.to_thread(self._has_journal, task, trial):
-            raise _refused(f"trial {trial} of task {task} has begun; leave trial out to have the next one")
+            raise trial_begun(task, trial)
         if wanted.episode_id in self._ledger.entries:
-            raise _refused(f"episode {wanted.episode_id} has begun on another connection")
+            raise refused(f"episode {wanted.episode_id} has begun on another connection")
         entry = Entry(episode_id=wanted.episode_id or uuid.uuid4().hex, task_id=task, trial=trial, seed=wanted.seed)
         self._ledger.add(entry)
         used.add(trial)
@@ -315,11 +310,16 @@ class Environments:
             session.play = play = Play(entry=entry, holder=session, over=True)
             play.known.update(await asyncio.to_thread(recorded.requests))
             return await self._next(play)
+        self._check_served(entry)
         await self._take_slot()
         if entry.place in self._plays:  # another client was faster
             self.slots.give_back()
             return await self._resume(session, entry)
         return await self._play(session, entry, begun=begun)
+
+    def _check_served(self, entry: Entry) -> None:
+        if entry.task_id not in self.run.tasks:  # the server was started with another choice of tasks since
+            raise refused(f"episode {entry.episode_id} is of task {entry.task_id}, which is not served any more")
 
     async def _play(self, session: Session, entry: Entry, *, begun: bool = False) -> Turn:
         """Play it in the slot that was taken for it."""
@@ -354,10 +354,10 @@ class Environments:
             return None
         digest, number = before
         if digest != request.digest:
-            raise _refused(f"request_id {request.request_id} was given for another action; choose a new one")
+            raise refused(f"request_id {request.request_id} was given for another action; choose a new one")
         async with _within(request.timeout_s):
             await self._ready(play, number)
-            if play.over:
+            if play.over or play.failure is not None:
                 await self._next(play)  # raises what the episode came to, if it has no score
             if play.waiting is not None and play.waiting.question.steps == number:
                 return self._turn(play, play.waiting)
@@ -407,6 +407,9 @@ class Environments:
                     "waiting_sessions": self.slots.waiting,
                 },
             )
+        if self._stopped is not None:  # who waits in the queue is told by the slot that becomes free
+            self.slots.give_back()
+            raise self._stopped
 
     def _touch(self, play: Play) -> None:
         self._lease(play, self._patience.lease_s, f"its client asked nothing for {self._patience.lease_s:g} s")
@@ -484,15 +487,3 @@ async def _within(seconds: float | None) -> AsyncIterator[None]:
     except TimeoutError:
         why = f"no answer within {seconds:g} s; the step goes on: ask again with its request_id"
         raise Problem.infrastructure("timeout", why) from None
-
-
-def _refused(message: str) -> Problem:
-    return Problem(VALIDATION_ERROR, message)
-
-
-def _check_same(known: Entry, wanted: Reset) -> None:
-    """Raises: Problem: What is given beside `episode_id` is not what the episode has."""
-    has = {"task": known.task_id, "trial": known.trial, "seed": known.seed}
-    for name, value in has.items():
-        if (given := getattr(wanted, name)) is not None and given != value:
-            raise _refused(f"episode {known.episode_id} has {name}={value}, not {given}; leave {name} out to resume it")

@@ -1,0 +1,129 @@
+"""Who holds what when sessions, lanes and the server end at awkward moments: no slot stays taken, nobody waits in vain."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from harness.plugins.environments.hub import Waiting
+from harness.plugins.environments.ledger import NAME
+from harness.plugins.environments.wire import Page, Question
+from tests.plugins.environments.stand import Stand, stand
+from tests.waiting import until
+
+
+async def rpc(there: Stand, path: str, method: str, **params: Any) -> Any:
+    """The result of a JSON-RPC request over HTTP."""
+    async with httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return (await http.post(path, json=body)).json().get("result")
+
+
+async def test_a_reset_that_is_refused_leaves_the_session_its_episode(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there, there.client() as one:
+        await one.reset(task="0", episode_id="x")
+        for wrong in (
+            {"task": "nope"},
+            {"episode_id": "y", "resume": True},
+            {"episode_id": "x"},
+            {"task": "0", "trial": 0},
+        ):
+            assert (await one.refused("reset", wrong))["code"] == "VALIDATION_ERROR"
+        assert (await one.step("scroll [down]"))["observation"]["episode_id"] == "x"
+
+
+async def test_an_episode_whose_task_is_not_served_any_more_is_refused(tmp_path: Path) -> None:
+    """The run folder may have been served with another `task.ids` before."""
+    entry = {"episode_id": "x", "task_id": "9", "trial": 0, "seed": None}
+    (tmp_path / NAME).write_text(json.dumps(entry) + "\n")
+    async with stand(tmp_path) as there, there.client() as one, httpx.AsyncClient(base_url=there.url) as http:
+        async with asyncio.timeout(60):
+            refused = await one.refused("reset", {"episode_id": "x", "resume": True})
+        assert refused["code"] == "VALIDATION_ERROR" and "task 9" in refused["message"]
+        assert (await http.post("/fork", json={"episode_id": "x", "step": 0})).status_code == 422
+        assert there.served.slots.taken == 0
+        await one.reset(task="0")
+
+
+async def test_who_waits_for_an_environment_is_told_that_the_server_ends(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there, there.client() as one, there.client() as other:
+        await one.reset(task="0")
+        waits = asyncio.create_task(other.refused("reset", {"task": "1"}))
+        await until(lambda: there.served.slots.waiting == 1)
+        there.served.stop()
+        assert (await waits)["failure_class"] == "shutdown"
+        await until(lambda: there.served.slots.taken == 0)
+
+
+async def test_a_step_that_is_asked_for_again_ends_with_why_its_attempt_did(tmp_path: Path) -> None:
+    page = Page(text="", url="", title="", tabs=(), notices=())
+    async with stand(tmp_path) as there, there.client() as one:
+        await one.reset(task="0")
+        there.lanes.held = True
+        step = {"action_str": "scroll [down]", "request_id": "r"}
+        assert (await one.refused("step", {**step, "timeout_s": 0.01}))["failure_class"] == "timeout"
+        again = asyncio.create_task(one.refused("step", step))
+        [play] = there.served._plays.values()
+        await until(lambda: play.changed._waiters)
+        question = Question(
+            task_id="0",
+            trial=0,
+            attempt=2,
+            goal="",
+            steps=0,
+            page=page,
+            image=None,
+            reward=None,
+            refused="",
+            doubts=(),
+        )
+        there.served.asked(Waiting(question=question))
+        assert (await again)["failure_class"] == "EnvironmentDiverged"
+
+
+async def test_an_episode_that_is_left_is_not_waited_for_when_no_worker_comes_up(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there:
+        async with there.client() as one:
+            await one.reset(task="0")
+            there.lanes.held = True
+            asking = asyncio.create_task(one.ask("step", {"action_str": "scroll [down]"}))
+            await until(lambda: there.lanes.orders)
+            one.socket.transport.abort()
+            await asyncio.gather(asking, return_exceptions=True)
+        [play] = there.served._plays.values()
+        await until(lambda: play.leaving)
+        there.lanes.queued.append(play.entry.place)  # its worker died
+        there.served.stalled("no worker comes up")
+        assert there.served.slots.taken == 0
+
+
+async def test_a_task_of_cube_that_is_closed_while_its_reset_waits_takes_no_environment(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there:
+        [config] = await rpc(there, "/cube", "cube/task_configs", task_id="1")
+        address = await rpc(there, "/cube", "cube/spawn", task_config=config)
+        async with there.client() as one:
+            await one.reset(task="0")
+            resetting = asyncio.create_task(rpc(there, address, "cube/reset"))
+            await until(lambda: there.served.slots.waiting == 1)
+            await rpc(there, address, "cube/close")
+        await resetting
+        await until(lambda: there.served.slots.taken == 0)
+
+
+async def test_a_session_whose_client_left_before_it_had_its_name_is_given_back(tmp_path: Path) -> None:
+    create = {"jsonrpc": "2.0", "id": 1, "method": "openenv/session/create", "params": {"task": "0"}}
+    for path, body in (("/nemo/reset", {"task": "0"}), ("/mcp", create)):
+        async with stand(tmp_path / path.strip("/").replace("/", "-")) as there:
+            there.lanes.held = True
+            async with httpx.AsyncClient(base_url=there.url) as http:
+                asking = asyncio.create_task(http.post(path, json=body))
+                await until(lambda there=there: there.lanes.queued)
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
+            async with httpx.AsyncClient(base_url=there.url) as http:
+                assert (await http.get("/health")).json()["active_sessions"] == 1
+            playing = asyncio.create_task(there.lanes.ask(there.lanes.queued.pop(), steps=0))
+            await until(lambda there=there: there.served.slots.taken == 0)
+            await playing
