@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from harness.api.files import translate_os_errors, write_whole
+
 NAME = "environments.jsonl"
 
 
@@ -30,7 +32,7 @@ class Ledger:
     """The file, open for appending; a line that a crash has cut is not an entry."""
 
     def __init__(self, folder: Path) -> None:
-        path = folder / NAME
+        path = self._path = folder / NAME
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         whole = path.read_bytes()
         self._entries = {entry.episode_id: entry for line in whole.splitlines() if (entry := _entry(line))}
@@ -51,9 +53,15 @@ class Ledger:
         return self._entries
 
     def add(self, entry: Entry) -> None:
-        """Write an entry, durably. Raises OSError: The disk refuses."""
-        os.write(self._file, json.dumps(asdict(entry)).encode() + b"\n")
-        os.fsync(self._file)
+        """Write an entry, durably. Raises StorageError: The disk refuses; the file is as it was."""
+        size = os.fstat(self._file).st_size
+        with translate_os_errors(self._path):
+            try:
+                write_whole(self._file, json.dumps(asdict(entry)).encode() + b"\n")
+                os.fsync(self._file)
+            except OSError:
+                os.ftruncate(self._file, size)  # else the next line would be a part of this one
+                raise
         self._entries[entry.episode_id] = entry
 
 

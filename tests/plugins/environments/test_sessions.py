@@ -1,14 +1,17 @@
 """Who holds what when sessions, lanes and the server end at awkward moments: no slot stays taken, nobody waits in vain."""
 
 import asyncio
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from harness.plugins.environments.hub import Waiting
-from harness.plugins.environments.ledger import NAME
+from harness.plugins.environments.ledger import NAME, Ledger
 from harness.plugins.environments.wire import Page, Question
 from tests.plugins.environments.stand import Stand, stand
 from tests.waiting import until
@@ -127,3 +130,25 @@ async def test_a_session_whose_client_left_before_it_had_its_name_is_given_back(
             playing = asyncio.create_task(there.lanes.ask(there.lanes.queued.pop(), steps=0))
             await until(lambda there=there: there.served.slots.taken == 0)
             await playing
+
+
+async def test_a_full_disk_is_no_sample_and_spoils_no_later_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+
+        def half(file: int, data: bytes) -> int:
+            if not os.path.samestat(os.fstat(file), (tmp_path / NAME).stat()):
+                return write(file, data)
+            write(file, data[:10])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as full:
+            full.setattr(os, "write", half)
+            answer = await http.post("/nemo/reset", json={"task": "0"})
+        assert answer.status_code == 500 and answer.json()["detail"]["failure_class"] == "StorageError"
+        assert there.served.slots.taken == 0
+        begun = (await http.post("/nemo/reset", json={"task": "0"})).json()["info"]["episode_id"]
+        with Ledger(tmp_path) as again:
+            assert list(again.entries) == [begun]
