@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.api import CodecError, dumps
 from harness.api.files import SideFile, Within, safe_files, write_atomic
-from harness.api.records import build
+from harness.api.records import build, optional
 from harness.api.settings import ExecutorSettings, Tree
 from harness.errors import ConfigError
 
@@ -57,6 +57,8 @@ class _Known:
 
     folder: str
     number: str
+    of: int = optional(0)
+    """How many shards the run had; 0 = a file of before that was kept."""
 
 
 class SlurmJobs:
@@ -90,12 +92,22 @@ class SlurmJobs:
                 f"executor=slurm: {' '.join(str(error).split())[:300]}; run it where sbatch is installed, or try"
                 " executor.cluster=local"
             ) from error
-        self.by_shard: dict[int, Any] = {}
-        if settings.cluster == "slurm":  # jobs on this machine do not outlive their start
-            self.by_shard = {
-                shard: submitit.SlurmJob(folder=folder / known.folder, job_id=known.number)
-                for shard, known in self._read().items()
-            }
+        # Jobs on this machine do not outlive their start.
+        known = self._read() if settings.cluster == "slurm" else {}
+        self.by_shard: dict[int, Any] = {
+            shard: submitit.SlurmJob(folder=folder / one.folder, job_id=one.number) for shard, one in known.items()
+        }
+        self._of = settings.shards
+        self._check_shards(known)
+
+    def _check_shards(self, known: Mapping[int, _Known]) -> None:
+        """Raises: ConfigError: Jobs that run play other shards, so tasks of theirs would be played twice."""
+        others = [shard for shard in self.running() if known[shard].of not in (0, self._of)]
+        if others:
+            raise ConfigError(
+                f"executor.shards={self._of}: jobs of an earlier start are still running, for {known[others[0]].of}"
+                f" shards; give executor.shards={known[others[0]].of}, or end them with scancel {self.numbers(others)}"
+            )
 
     def submit(self, commands: Mapping[int, Sequence[str]]) -> None:
         """One array of jobs, and a note of their numbers for later starts.
@@ -114,7 +126,7 @@ class SlurmJobs:
             ) from error
         self.by_shard.update(zip(commands, jobs, strict=True))
         places = {
-            str(shard): _Known(folder=Path(job.paths.folder).name, number=job.job_id)
+            str(shard): _Known(folder=Path(job.paths.folder).name, number=job.job_id, of=self._of)
             for shard, job in self.by_shard.items()
         }
         write_atomic(self._folder / _KNOWN, dumps(places), within=Within(self._folder.parent))
