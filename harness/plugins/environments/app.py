@@ -174,7 +174,8 @@ class EnvironmentServer:
             said = await _body(request)
         except Problem as problem:
             said = {"jsonrpc": "", "why": str(problem)}
-        return Answer(await self._tools.answer(said, is_gone=request.is_disconnected))
+        found = await self._tools.answer(said, is_gone=request.is_disconnected)
+        return Response(status_code=202) if found is None else Answer(found)
 
     async def state(self, request: Request) -> Response:
         """That of a session which has no episode: over HTTP there is none."""

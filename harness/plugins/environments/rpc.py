@@ -18,6 +18,7 @@ from harness.plugins.environments.views import result
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, SERVER_ERROR = -32700, -32600, -32601, -32602, -32000
 _PROTOCOL = "2025-06-18"
 _ABOUT = {"protocolVersion": _PROTOCOL, "capabilities": {"tools": {}}}
+_NOTIFICATION = "notifications/"
 Method = Callable[[Mapping[str, Any]], Awaitable[Any]]
 
 
@@ -129,12 +130,17 @@ class Tools:
 
     async def answer(
         self, request: object, own: Session | None = None, is_gone: Callable[[], Awaitable[bool]] | None = None
-    ) -> dict[str, Any]:
-        """Args:
+    ) -> dict[str, Any] | None:
+        """The response; None = it is a notification, which gets none.
+
+        Args:
         request: As decoded from JSON.
         own: The session of the socket it came over; None = it came over HTTP.
         is_gone: See `NamedSessions.begin`.
         """
+
+        if isinstance(request, dict) and "id" not in request and str(request.get("method")).startswith(_NOTIFICATION):
+            return None
 
         def found(name: str) -> Method:
             if name == "openenv/session/create":
@@ -147,6 +153,8 @@ class Tools:
         match name:
             case "initialize":
                 return self._initialize
+            case "ping":
+                return self._ping
             case "tools/list":
                 return self._list
             case "tools/call":
@@ -157,6 +165,9 @@ class Tools:
 
     async def _initialize(self, params: Mapping[str, Any]) -> Any:
         return _ABOUT | {"serverInfo": {"name": f"cairn/{self._environments.run.folder.name}", "version": "1"}}
+
+    async def _ping(self, params: Mapping[str, Any]) -> Any:
+        return {}
 
     async def _list(self, params: Mapping[str, Any]) -> Any:
         return {"tools": tools(self._environments)}

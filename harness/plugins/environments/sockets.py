@@ -89,7 +89,8 @@ class SocketSession:
                 kind, data = "error", dict[str, Any]()
                 frame = await self._frames.get()
                 if self._plain:
-                    await self._send(await self._tools.answer(_read_json(frame), self._session))
+                    if (said := await self._tools.answer(_read_json(frame), self._session)) is not None:
+                        await self._send(said)
                     continue
                 try:
                     kind, data = await self._answered(frame)
@@ -112,7 +113,7 @@ class SocketSession:
             case "state":
                 return "state", self._environments.state(self._session)
             case "mcp":
-                return "mcp", await self._tools.answer(data, self._session)
+                return "mcp", await self._tools.answer(data, self._session) or {}  # each frame has its answer
             case "close":
                 self._environments.give_up(self._session, "the client closed the session")
                 await self._close(NORMAL)

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from websockets.asyncio.client import connect
 
 from tests.plugins.environments.stand import stand
 from tests.waiting import until
@@ -78,3 +79,17 @@ async def test_what_a_model_of_nemo_gym_thinks_is_not_its_action(tmp_path: Path)
         await http.post("/nemo/reset", json={"task": "0"})
         await http.post("/nemo/step", json={"output": [thought, said]})
         assert [one["order"]["text"] for one in there.lanes.orders] == ["stop [x]"]
+
+
+async def test_a_notification_of_mcp_gets_no_response_and_a_ping_gets_one(tmp_path: Path) -> None:
+    told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    pong = {"jsonrpc": "2.0", "id": 1, "result": {}}
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+        answer = await http.post("/mcp", json=told)
+        assert (answer.status_code, answer.content) == (202, b"")
+        assert (await http.post("/mcp", json=ping)).json() == pong
+        async with connect(f"{there.url.replace('http', 'ws')}/mcp") as opened:
+            await opened.send(json.dumps(told))
+            await opened.send(json.dumps(ping))
+            assert json.loads(await opened.recv()) == pong
