@@ -50,7 +50,7 @@ async def serve(wanted: Serving, hosting: Hosting, announce: Callable[[str], Non
     """
     found: list[Environments] = []
     hub = Hub(asks=lambda one: found[0].asked(one), hangs_up=lambda one: found[0].hung_up(one))
-    with _listener(wanted.host, wanted.port) as listener:
+    with listen(wanted.host, wanted.port) as listener:
         request = HostingRequest(
             overrides=(*_AGENT, *_rewards(wanted.shaping), *wanted.overrides),
             config_dir=wanted.config_dir,
@@ -70,7 +70,7 @@ async def serve(wanted: Serving, hosting: Hosting, announce: Callable[[str], Non
                 sockets = WebSockets(max_bytes=MAX_BODY, ping_every_s=_PING_S)
                 clients = Clients(most=4 * wanted.environments + 64)
                 async with serving(app, listener=listener, clients=clients, sockets=sockets) as port:
-                    announce(f"http://{wanted.host}:{port}")
+                    announce(address_of(wanted.host, port))
                     try:
                         await _ended(run, watches_stdin=wanted.watches_stdin)
                     finally:
@@ -105,9 +105,16 @@ def _read_to_the_end(then: Callable[[], object]) -> None:
         then()
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def address_of(host: str, port: int) -> str:
+    """Where clients reach it."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Raises: ConfigError: The address cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), backlog=512)
+        return socket.create_server((host, port), family=family, backlog=512)
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise ConfigError(f"{host}:{port} cannot be used: {why}; choose another with --host and --port") from error

@@ -15,6 +15,7 @@ from harness.api.http_server import Clients, WebSockets, serving
 from harness.plugins.environments.app import MAX_BODY, EnvironmentServer, Shape
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import Ledger
+from harness.plugins.environments.server import address_of, listen
 from harness.plugins.environments.sessions import Environments, Patience
 from harness.plugins.environments.wire import Page, Question
 from harness.records import Task
@@ -105,7 +106,9 @@ class Stand:
 
 
 @asynccontextmanager
-async def stand(folder: Path, *, slots: int = 1, patience: Patience | None = None) -> AsyncIterator[Stand]:
+async def stand(
+    folder: Path, *, slots: int = 1, patience: Patience | None = None, host: str = "127.0.0.1"
+) -> AsyncIterator[Stand]:
     """Serve two tasks."""
     folder.mkdir(exist_ok=True)  # noqa: ASYNC240
     lanes = Lanes(folder)
@@ -114,5 +117,5 @@ async def stand(folder: Path, *, slots: int = 1, patience: Patience | None = Non
         lanes.served = served
         app = EnvironmentServer(served, Shape(version="0", typed=False, browsergym=False)).app(None)
         sockets = WebSockets(max_bytes=MAX_BODY, ping_every_s=60)
-        async with serving(app, clients=Clients(most=64), sockets=sockets) as port:
-            yield Stand(url=f"http://127.0.0.1:{port}", lanes=lanes, served=served)
+        async with serving(app, listener=listen(host, 0), clients=Clients(most=64), sockets=sockets) as port:
+            yield Stand(url=address_of(host, port), lanes=lanes, served=served)

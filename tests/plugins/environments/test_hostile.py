@@ -1,6 +1,7 @@
 """Requests that are meant to do harm, or are a model's own words: each costs nobody but whoever sends it."""
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,12 @@ async def test_a_notification_of_mcp_gets_no_response_and_a_ping_gets_one(tmp_pa
             await opened.send(json.dumps(told))
             await opened.send(json.dumps(ping))
             assert json.loads(await opened.recv()) == pong
+
+
+async def test_it_is_served_at_an_address_of_ipv6(tmp_path: Path) -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    async with stand(tmp_path, host="::1") as there, httpx.AsyncClient(base_url=there.url) as http:
+        assert (await http.get("/health")).json()["status"] == "healthy"
