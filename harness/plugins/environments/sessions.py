@@ -119,7 +119,8 @@ class Environments:
             raise self._stopped
         known = self._ledger.entries.get(wanted.episode_id or "")
         check_reset(wanted, known, self.run.tasks, self._used)
-        self.give_up(session, "the client began another episode")
+        if session.play is None or session.play.entry is not known:
+            self.give_up(session, "the client began another episode")
         return await (self._begin(session, wanted) if known is None else self._resume(session, known))
 
     async def step(self, session: Session, request: StepRequest) -> Turn:

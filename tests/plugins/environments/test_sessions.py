@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from harness.plugins.environments.clients.connection import Connection
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import NAME, Ledger
 from harness.plugins.environments.wire import Page, Question
@@ -152,3 +153,19 @@ async def test_a_full_disk_is_no_sample_and_spoils_no_later_entry(
         begun = (await http.post("/nemo/reset", json={"task": "0"})).json()["info"]["episode_id"]
         with Ledger(tmp_path) as again:
             assert list(again.entries) == [begun]
+
+
+async def test_who_resumes_the_episode_that_it_holds_finds_its_page_as_it_is(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there, there.client() as one:
+        wanted = {"task": "0", "episode_id": "x", "resume": True}
+        await one.reset(**wanted)
+        await one.step("scroll [down]")
+        assert (await one.reset(**wanted))["observation"]["step"] == 1
+        assert not any("leave" in told for told in there.lanes.orders)
+
+
+async def test_the_address_of_a_client_may_end_with_a_slash(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there:
+        connection = Connection(f"{there.url}/", patience_s=0)
+        assert (await asyncio.to_thread(connection.reset, task="0"))["observation"]["step"] == 0
+        await asyncio.to_thread(connection.close)

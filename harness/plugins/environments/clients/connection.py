@@ -35,7 +35,7 @@ class Connection:
         url: As the server says it; None = the variable `CAIRN_ENVIRONMENTS_URL`.
         patience_s: For how long a server that is gone, or has no free environment, is asked again.
         """
-        self.url = url or os.environ.get(URL) or "http://127.0.0.1:8000"
+        self.url = (url or os.environ.get(URL) or "http://127.0.0.1:8000").rstrip("/")
         self._patience_s = patience_s
         self._socket: ClientConnection | None = None
         self._closing = ExitStack()
