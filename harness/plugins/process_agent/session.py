@@ -194,8 +194,9 @@ class ProcessSession:
             await self._inbox.close()
             await self._open.aclose()
             if started is not None:
-                if started.watching is not None:
-                    started.watching.cancel()
+                for task in (started.watching, started.telling):
+                    if task is not None:
+                        task.cancel()
                 rmtree(started.folder, ignore_errors=True)
 
     def _box(self, task: Task) -> ToolBox:
@@ -245,7 +246,8 @@ class ProcessSession:
             started.watching = asyncio.create_task(_tell_end(started.process, driven))
             if driven.has_caught_up:
                 driven.go_on()
-        await started.process.tell(given)
+        # Not waited for: a process need not read it, as the same is in a file.
+        started.telling = asyncio.create_task(started.process.tell(given))
         return started
 
     async def _share(self) -> SharedBrowser:
@@ -366,6 +368,8 @@ class _Started:
     driven: DrivenBrowser | None = None
     """None = it does not drive the browser itself."""
     watching: "asyncio.Task[None] | None" = None
+    telling: "asyncio.Task[None] | None" = None
+    """Writes the task to its standard input."""
     steps: int = 0
     """Whose results it has, or knows from the recording."""
     folder: Path = Path()

@@ -1,5 +1,6 @@
 """An agent that is a process, played as a run plays it: what is recorded when, how it ends, and what it cannot do."""
 
+import asyncio
 import json
 import os
 import time
@@ -297,6 +298,33 @@ async def test_its_folder_is_gone_afterwards(tmp_path: Path) -> None:
         await play(agent, journal=journal)
     assert not Path(output(journal).strip()).parent.exists()
     assert isinstance(journal.records[-3], Exited)
+
+
+FROM_A_FILE = HEAD.replace("json.load(sys.stdin)", "json.load(open(os.environ['CAIRN_TASK']))")
+MORE_THAN_A_PIPE_HOLDS = "x" * 400_000
+
+
+async def test_a_process_need_not_read_its_standard_input(tmp_path: Path) -> None:
+    script = FROM_A_FILE + "act('stop', answer=str(len(task['intent'])))"
+    async with agent_of(script, tmp_path) as agent, asyncio.timeout(30):
+        episode = await play(agent, task=a_task(intent=MORE_THAN_A_PIPE_HOLDS))
+    assert episode.closed is not None and episode.closed.answer == str(len(MORE_THAN_A_PIPE_HOLDS))
+
+
+async def test_a_process_that_reads_nothing_ends_with_an_attempt_that_is_cut_off(tmp_path: Path) -> None:
+    script = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write('%d ' % os.getpid()); time.sleep(600)"
+    async with agent_of(script, tmp_path) as agent:
+        played = asyncio.create_task(play(agent, task=a_task(intent=MORE_THAN_A_PIPE_HOLDS)))
+        await until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().endswith(" "))
+        played.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await played
+    pid = int((tmp_path / "pid").read_text())
+    try:
+        await until(lambda: not alive([pid]), within_s=20)
+    finally:
+        for one in alive([pid]):
+            one.kill()
 
 
 async def test_the_process_dies_with_the_worker(tmp_path: Path) -> None:
