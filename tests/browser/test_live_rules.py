@@ -90,6 +90,16 @@ def test_without_rules_for_us_those_for_all_count() -> None:
     assert not parse(wild, "cairn").can_fetch("https://a.com/" + "a" * 50, "cairn")
 
 
+def test_neither_a_byte_order_mark_nor_a_comment_takes_a_rule_away() -> None:
+    for text in (
+        "\ufeffUser-agent: *\nDisallow: /private",
+        "\ufeffUser-agent: cairn\nDisallow: /private",
+        f"User-agent: *\nDisallow: /private # {'*' * 40}",
+        f"User-agent: * # {'*' * 40}\nDisallow: /private",
+    ):
+        assert not parse(text, "cairn").can_fetch("https://a.com/private", "cairn"), text
+
+
 def test_a_bomb_of_wildcards_is_no_rule() -> None:
     bomb = f"User-agent: *\nDisallow: /{'a*' * 1000}b"
     assert parse(bomb, "cairn").can_fetch(f"https://a.com/{'a' * 2000}b", "cairn")

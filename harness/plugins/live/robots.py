@@ -27,7 +27,9 @@ NOTHING_ALLOWED = Protego.parse("User-agent: *\nDisallow: /")
 
 def parse(text: str, agent: str) -> Protego:
     """The rules for `agent` and for `*`. Lines with very many wildcards are left out."""
-    lines = (line for line in text.splitlines() if line.count("*") <= _MAX_WILDCARDS)
+    # A byte order mark is not part of the first line, and a comment not of its rule.
+    rules = (line.partition("#")[0] for line in text.removeprefix("\ufeff").splitlines())
+    lines = (line for line in rules if line.count("*") <= _MAX_WILDCARDS)
     return Protego.parse("\n".join(_with_one_name_for_others(line, agent) for line in lines))
 
 
