@@ -69,6 +69,28 @@ async def test_a_process_pastes_what_it_copied_itself_and_nothing_else(tmp_path:
     assert copied == ["mine", "mine"] and pasted == ["", "", "", "", True, True, True]
 
 
+FLOATS = (
+    RAW
+    + KEYS
+    + """
+cdp.value(page, "q.value = 'foreign'"); cdp.click(page, 50, 10); key("a")
+cdp.call("Runtime.evaluate", page, expression="document.execCommand('copy')", userGesture=True)
+def pasted_by(code, modifiers):
+    cdp.value(page, "q.value = ''"); cdp.click(page, 50, 10)
+    cdp.call("Input.dispatchKeyEvent", page, type="rawKeyDown", windowsVirtualKeyCode=code, modifiers=modifiers)
+    return cdp.value(page, "q.value")
+act("stop", answer=json.dumps([pasted_by(86.0, 2), pasted_by(86, 2.0), pasted_by(45.0, 8.0)]))
+"""
+)
+
+
+async def test_a_key_whose_numbers_have_a_point_pastes_nothing_of_others(tmp_path: Path) -> None:
+    """Chromium takes 2.0 for 2; what a script has copied stands for what another episode has."""
+    async with shop_browser() as (_, pool), driving(FLOATS, tmp_path) as agent:
+        episode = await play_driven(agent, pool, MemoryJournal())
+    assert episode.closed is not None and json.loads(episode.closed.answer) == ["", "", ""]
+
+
 def request(method: str, **params: Any) -> Request:
     return Request(1, method, params, "session")
 
@@ -81,6 +103,9 @@ def request(method: str, **params: Any) -> Request:
         ({"type": "char", "windowsVirtualKeyCode": 0x43, "modifiers": 2 | 8}, True),
         ({"type": "keyDown", "key": "Insert", "modifiers": 8}, True),
         ({"type": "keyDown", "key": "q", "commands": ["paste"]}, True),
+        ({"type": "keyDown", "key": "v", "modifiers": 2.0}, True),
+        ({"type": "rawKeyDown", "windowsVirtualKeyCode": 86.0, "modifiers": 2}, True),
+        ({"type": "rawKeyDown", "windowsVirtualKeyCode": 45.0, "modifiers": 8.0}, True),
         ({"type": "keyUp", "key": "v", "modifiers": 2}, False),
         ({"type": "keyDown", "key": "v", "modifiers": 8}, False),
         ({"type": "keyDown", "key": "a", "modifiers": 2}, False),

@@ -18,14 +18,20 @@ def uses_clipboard(request: Request) -> bool:
         return False
     if params.get("commands"):  # of the editor, by name
         return True
-    modifiers = params.get("modifiers")
-    held = modifiers if isinstance(modifiers, int) else 0
+    held = _whole(params.get("modifiers")) or 0
     names = {str(params.get(name)).lower() for name in ("key", "code", "keyIdentifier")}
-    codes = {params.get(name) for name in _CODES if isinstance(params.get(name), int)}
+    codes = {_whole(params.get(name)) for name in _CODES}
     is_other = bool(names & _OTHERS or codes & _OTHER_CODES)
     if held & _CONTROL_OR_META:
         return is_other or bool(names & _LETTERS or codes & _LETTER_CODES)
     return is_other and bool(held & _SHIFT)
+
+
+def _whole(value: object) -> int | None:
+    """A number as Chromium takes it, for which 2.0 is 2; None = it takes none."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) else None
 
 
 def grants_clipboard(request: Request) -> bool:
