@@ -120,12 +120,14 @@ class Lifecycle(Services):
         return digests
 
     def _start_all(self, members: list[Instance]) -> None:
+        """Start services with the files that they have; what was written before stays known as dirty."""
+        written = {one.name for one in members if _is_written(one)}
         for one in members:
             one.unit.enter(STARTING)
         for one in members:
             self.start(one)
         for one in members:
-            one.unit.enter(UP, mark=folder.stamp(one.unit.data))
+            one.unit.enter(UP, **({} if one.name in written else {"mark": folder.stamp(one.unit.data)}))
 
     def _note_state(self, members: list[Instance]) -> None:
         """Of services that are at a snapshot: what `restore` has to lead back to."""
@@ -359,6 +361,12 @@ class Lifecycle(Services):
             for name in self.snapshots.names() if everything else ():
                 self.forget(name)
             return len(groups)
+
+
+def _is_written(one: Instance) -> bool:
+    """Whether its files are not those of its last reset; a first start has no mark to compare."""
+    mark = one.unit.state().mark
+    return mark not in ("", folder.stamp(one.unit.data))
 
 
 def _has_folder(one: Instance) -> bool:

@@ -332,6 +332,29 @@ def test_a_restore_that_fails_or_was_killed_is_followed_by_the_files(small: Smal
     assert len(small.processes()) == 1, "the killed command is gone, too"
 
 
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("between", [(("down", "--keep-data"), ("up",)), (("snapshot", "used"),)])
+def test_a_service_that_was_started_with_written_files_is_not_taken_for_clean(
+    small: SmallSite, between: tuple[tuple[str, ...], ...]
+) -> None:
+    """A database restores itself; beside it are files that an application keeps, which nothing restores."""
+    small.write(
+        {
+            "db": shop(sites=[], restore=[RESTORE, "rm -f {data}/*.txt"], state=STATE),
+            "app": shop(after=["db"]),
+        }
+    )
+    small.done("up")
+    (url,) = small.urls()
+    order(url, "mug")
+    for words in between:
+        small.done(*words)
+    assert look(url)["files"] == ["mug.txt"] and small.states()["app@0"] == "dirty"
+    small.done("reset")
+    assert (look(url)["orders"], look(url)["files"]) == ([], [])
+    assert small.states() == {"db@0": "healthy", "app@0": "healthy"}
+
+
 @pytest.mark.slow
 def test_a_command_that_leaves_a_program_behind_has_ended_when_it_exits(small: SmallSite) -> None:
     small.write({"app": shop(patch=["sleep 600 & echo patched >> {data}/patched"])})
