@@ -18,6 +18,8 @@ from contextlib import suppress
 
 PR_SET_CHILD_SUBREAPER = 36
 _KILLED = 137
+_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""By this program only: what is ignored stays so in all that a command starts."""
 
 
 def _become_subreaper() -> None:
@@ -34,7 +36,8 @@ def _start(command: list[str], lifeline: int) -> int:
         os.setsid()
         os.close(lifeline)
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number in (signal.SIGCHLD, *_IGNORED):
+            signal.signal(number, signal.SIG_DFL)
         os.execvp(command[0], command)
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
@@ -102,7 +105,7 @@ def main(arguments: list[str]) -> int:
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for ignored in _IGNORED:
         signal.signal(ignored, signal.SIG_IGN)
     child, code = _start(command, lifeline), _KILLED
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -120,7 +123,7 @@ def main(arguments: list[str]) -> int:
             break
     _end_all()
     _reap_all()
-    if code == _KILLED:
+    if select.select([lifeline], [], [], 0)[0]:
         shutil.rmtree(folder, ignore_errors=True)
     return code
 

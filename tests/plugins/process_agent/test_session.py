@@ -105,6 +105,7 @@ async def test_a_call_that_is_no_action_is_a_step_and_is_told_so(tmp_path: Path)
             "both",
         ),
         ('print(\'{"answer": "and failed"}\'); sys.exit(3)', "and failed"),
+        ("open(os.environ['CAIRN_ANSWER'], 'w').write('and was killed'); os.kill(os.getpid(), 9)", "and was killed"),
         ("pass", ""),
     ],
 )
@@ -147,6 +148,24 @@ async def test_everything_it_started_ends_with_the_episode(tmp_path: Path) -> No
     async with agent_of(script, tmp_path) as agent:
         await play(agent)
     await until(lambda: not alive([int((tmp_path / "pid").read_text())]))
+
+
+async def test_it_and_what_it_starts_can_be_ended_by_signals(tmp_path: Path) -> None:
+    """As a client of MCP ends its server; a signal that is ignored stays so in all that a process starts."""
+    started = "import signal; print(signal.SIGTERM, flush=True); signal.pause()"
+    script = HEAD + (
+        "import signal, subprocess\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {started!r}], stdout=subprocess.PIPE)\n"
+        "child.stdout.readline(); child.terminate()\n"
+        "try: code = child.wait(10)\n"
+        "except subprocess.TimeoutExpired: code = 'it goes on'; child.kill()\n"
+        "status = subprocess.run(['cat', '/proc/self/status'], capture_output=True, restore_signals=False)\n"
+        "ignored = int(status.stdout.partition(b'SigIgn:')[2].split()[0], 16)\n"
+        "act('stop', answer=f'{code} {ignored & 1 << 14} {ignored & 1}')"
+    )
+    async with agent_of(script, tmp_path) as agent:
+        episode = await play(agent)
+    assert episode.closed is not None and episode.closed.answer == "-15 0 0"
 
 
 async def test_the_limit_of_steps_ends_a_process_that_waits_for_a_result(tmp_path: Path) -> None:
