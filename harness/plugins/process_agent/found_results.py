@@ -44,7 +44,7 @@ def results_in(folders: Iterable[Path], *, limited: bool = True) -> Iterator[Pat
             if count > _MOST_ENTRIES:
                 _give_up(top, limited=limited)
                 break
-            files = [entry for entry in entries if not entry.is_dir()]
+            files = [entry for entry in entries if not _is_folder(entry)]
             if any(entry.name.endswith(JOURNAL_SUFFIX) for entry in files):
                 if Path(place) == top:
                     raise ConfigError(f"{top} is a run folder, which the agent must not read; give it another folder")
@@ -62,6 +62,13 @@ def _entries(place: str) -> "list[os.DirEntry[str]]":
         return []
 
 
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself, or to where we may not look
+        return False
+
+
 def _leads_out(entry: "os.DirEntry[str]") -> bool:
     """Whether another program may be at the other end; a read-only mount keeps nobody from writing to it."""
     return not entry.is_file(follow_symlinks=False) and not entry.is_symlink()
@@ -70,9 +77,10 @@ def _leads_out(entry: "os.DirEntry[str]") -> bool:
 def _is_result(place: str, name: str) -> bool:
     """Whether it is a bundle or a report."""
     kind = f".{name.rpartition('.')[2].lower()}"
-    if kind in (*_PAGES, *_ARCHIVES) and (path := Path(place, name)).is_file():
+    if kind in (*_PAGES, *_ARCHIVES):
         with suppress(OSError):
-            return _is_report(path) if kind in _PAGES else is_bundle(path)
+            if (path := Path(place, name)).is_file():
+                return _is_report(path) if kind in _PAGES else is_bundle(path)
     return kind == SUFFIX
 
 

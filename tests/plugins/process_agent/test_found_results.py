@@ -97,6 +97,13 @@ def test_results_are_found_and_other_files_are_not(tmp_path: Path, results: list
     assert set(results_in([place])) == {results[0].parent, *results[3:]}
 
 
+def test_links_that_lead_nowhere_are_not_followed_and_end_nothing(tmp_path: Path, results: list[Path]) -> None:
+    place = tmp_path / "agent"
+    for name in ("circle", "circle.html", "circle.zst"):
+        (place / name).symlink_to(name)
+    assert set(results_in([place])) == {results[0].parent, *results[3:]}
+
+
 def test_a_run_folder_is_no_place_for_an_agent(results: list[Path]) -> None:
     with pytest.raises(ConfigError, match="is a run folder, which the agent must not read"):
         list(results_in([results[0].parent]))
