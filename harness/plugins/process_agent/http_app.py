@@ -132,7 +132,8 @@ class _Doors:
         return JSONResponse({"object": "list", "data": [{"id": self._deps.plan.model, "object": "model"}]})
 
     async def mcp(self, request: Request) -> Response:
-        return await self._mcp.answer(await body_of(request), request.headers.get("accept", ""))
+        body = await body_of(request)
+        return await self._mcp.answer(body, request.headers.get("accept", ""), _share(request))
 
 
 def _answering(handler: Handler, violations: Violations) -> Handler:

@@ -73,6 +73,12 @@ class Share:
         self._intake.give(size)
         self.held -= size
 
+    def handed_over(self) -> "Share":
+        """Another share, with all that this one holds, for what goes on when its holder is gone."""
+        other = Share(self._intake)
+        other.held, self.held = self.held, 0
+        return other
+
 
 def check_values(content: bytes) -> None:
     """See that JSON of somebody else's can be read without taking many times its size.

@@ -16,6 +16,7 @@ from harness import __version__
 from harness.api import CodecError, JsonObject, dumps, loads
 from harness.plugins.process_agent.browser_boundary import BrowserBoundary
 from harness.plugins.process_agent.events import Inbox, SessionOver
+from harness.plugins.process_agent.intake import Share
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 _STREAM = "text/event-stream"
@@ -30,9 +31,13 @@ class McpServer:
         self._browser = browser
         self._inbox = inbox
 
-    async def answer(self, body: bytes, accepts: str) -> Response:
+    async def answer(self, body: bytes, accepts: str, share: Share) -> Response:
         """Answer one message.
 
+        Args:
+            body: The message.
+            accepts: Kinds of answers that the client takes.
+            share: What the message counts as.
         Raises:
             CodecError: It is not JSON.
         """
@@ -46,6 +51,8 @@ class McpServer:
         if message["method"] != "tools/call":
             return JSONResponse(self._said(message))
         call = asyncio.create_task(self._called(message))
+        kept = share.handed_over()  # the client may hang up, and the call goes on
+        call.add_done_callback(lambda _: kept.give(kept.held))
         if _STREAM not in accepts:
             return JSONResponse(await call)
         return StreamingResponse(_events(call), media_type=_STREAM, headers={"cache-control": "no-cache"})

@@ -1,15 +1,24 @@
 """The MCP server of an episode, message by message; `make test-agents` has the official client speak to it."""
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from harness.actions import AskUser, Goto, InvalidAction
+from harness.loopback_server import Clients, serving
+from harness.plugins.process_agent.call_result import CallResult
+from harness.plugins.process_agent.events import Inbox
+from harness.plugins.process_agent.http_app import gateway_app
+from harness.plugins.process_agent.intake import Intake
 from harness.records import ScriptedUser
 from harness.testing import a_task
 from tests.plugins.process_agent.processes import HEAD, spoken
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -104,3 +113,38 @@ async def test_messages_that_cannot_be_answered_in_kind_are_errors(tmp_path: Pat
         "speak('tools/call', {'name': 'stop', 'arguments': {'answer': 'x'}})",
     )
     assert said == [[200, True], [200, True], 400]
+
+
+async def test_a_call_whose_client_has_hung_up_counts_until_it_is_over() -> None:
+    begun, may_end = list[str](), asyncio.Event()
+
+    async def call(name: str, arguments: object) -> CallResult:
+        begun.append(name)
+        await may_end.wait()
+        return CallResult(text="done")
+
+    inbox, intake = Inbox(), Intake(300_000)
+    tries = list[str]()
+    violations = SimpleNamespace(found=lambda guarded, what: tries.append(what))
+    deps: Any = SimpleNamespace(inbox=inbox, intake=intake, violations=violations)
+    boundary: Any = SimpleNamespace(call=call)
+    params = {"name": "goto", "arguments": {"url": "x" * 100_000}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    head = f"POST /mcp HTTP/1.1\r\nhost: x\r\nx-api-key: t\r\naccept: text/event-stream\r\ncontent-length: {len(body)}"
+
+    async def status(port: int) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"{head}\r\n\r\n".encode() + body)
+        said = await reader.readuntil(b"\r\n")
+        writer.close()
+        await writer.wait_closed()
+        return said.split()[1]
+
+    app = gateway_app(deps, boundary, boundary, token="t", task=b"{}")
+    async with serving(app, clients=Clients(most=10)) as port:
+        assert [await status(port) for _ in range(4)] == [b"200", b"200", b"429", b"429"]
+        await until(lambda: len(begun) == 2)
+        assert len(tries) == 2
+        may_end.set()
+        await until(lambda: intake._held == 0)
+        assert await status(port) == b"200"
