@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import tracemalloc
+from asyncio import gather
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from harness.browser.visit_policy import NO_VISITS, chosen
 from harness.errors import ConfigError
 from harness.plugins.live.blocks import PageFacts, recognise
+from harness.plugins.live.gate import LiveGate
 from harness.plugins.live.pace import Pace
 from harness.plugins.live.robots import RobotsCache, parse
 from harness.plugins.live.rules import LiveRules, covers, is_private
@@ -129,6 +131,19 @@ async def test_robots_txt_is_asked_once(status: int, body: str, allowed: bool) -
             assert (await cache.refusal(web.url("a", "/x")) == "") is allowed
         assert len(web.asked) == 1
         assert "robots.txt of a.localhost" in await cache.refusal(web.url("a", "/x")) or allowed
+
+
+async def test_pages_that_are_opened_at_once_are_counted_before_robots_txt_is_there() -> None:
+    rules = "User-agent: *\nDisallow: /private"
+    with live_stub(lambda host, path: Page(rules) if path == "/robots.txt" else None) as web:
+        gate = LiveGate(LiveRules(allow=("localhost",), pages_per_host=2))
+        first = await gather(*(gate._refusal(web.url("a", "/private"), "one") for _ in range(2)))
+        assert all("robots.txt" in why for why in first), "what is not opened does not count"
+        assert await gate._refusal(web.url("a", "/0"), "one") == ""
+        gate = LiveGate(gate.rules)
+        whys = await gather(*(gate._refusal(web.url("a", f"/{number}"), "one") for number in range(5)))
+    assert sorted(bool(why) for why in whys) == [False, False, True, True, True]
+    assert "the 2 pages that may be opened on a.localhost are used up" in whys[-1]
 
 
 async def test_a_host_without_an_answer_is_not_opened() -> None:
