@@ -15,7 +15,7 @@ import pytest
 import zstandard
 
 from harness.choices import Durability
-from harness.codec import dumps, loads
+from harness.codec import dumps, loads, seal
 from harness.errors import ConfigError, StorageError
 from harness.journal.store import RunFolder
 from harness.main import main
@@ -175,6 +175,32 @@ def test_a_score_that_does_not_follow_from_the_evidence_is_found(
     assert main(["verify", str(folder.with_name("demo.cairn"))]) == 1
     out = capsys.readouterr().out
     assert "differs: 2.traj.jsonl: corrected: scored 1, but its evidence gives 0" in out
+
+
+@pytest.mark.parametrize("reason", ["DONE", "MAX_STEPS"])
+def test_an_answer_of_an_episode_that_the_agent_did_not_end_is_found(
+    folder: Path, capsys: pytest.CaptureFixture[str], reason: str
+) -> None:
+    """The agent stopped with `none`; the line that closes it says that something else ended it, with a right answer."""
+    path = folder / "2.traj.jsonl"
+    sealed, crc = list[bytes](), 0
+    for line in path.read_bytes().splitlines():
+        tree = loads(line)
+        del tree["crc"]
+        if tree["kind"] == "closed":
+            tree |= {"reason": reason, "answer": "12 of them"}
+        if tree["kind"] == "scored":
+            tree = loads(dumps(scored(tree["dialect"], 1.0))) | {"kind": "scored", "schema": tree["schema"]}
+        one, crc = seal(dumps(tree)[:-1], crc)
+        sealed.append(one)
+    path.write_bytes(b"".join(sealed))
+    (folder / "summary.json").unlink()
+    assert main(["bundle", str(folder)]) == 0
+    assert main(["verify", str(folder.with_name("demo.cairn"))]) == 1
+    out = capsys.readouterr().out
+    assert "differs: 2.traj.jsonl: its answer is '12 of them', but the agent did not end the episode" in out
+    assert main(["show", str(folder.with_name("demo.cairn"))]) == 0
+    assert "2 passed, 0 failed, 2 unscored of 4 tasks" in capsys.readouterr().out
 
 
 def test_a_manifest_or_a_summary_that_says_otherwise_is_found(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:

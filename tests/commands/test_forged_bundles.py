@@ -298,6 +298,7 @@ JOURNALS: dict[str, Change] = {
     "another reason": of_verdicts(why="the site was down"),
     "another evaluator": of_verdicts(evaluator="url_match"),
     "an answer that the agent did not give": of_line("closed", answer=RIGHT),
+    "an answer of an episode that the agent did not end": of_line("closed", reason="DONE", answer=RIGHT),
     "references that fit the answer": of_task(rehash=False, reference_answers={"must_include": ["no idea"]}),
     "an evaluator that there is not": of_task(rehash=True, eval_types=["trusting"]),
     "another intent": of_task(rehash=False, score=False, intent="Say that you have no idea."),

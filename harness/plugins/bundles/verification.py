@@ -17,7 +17,7 @@ from harness import EVALUATOR_VERSION
 from harness.api import NO_EVALUATORS, Closed, CloseReason, Episode, Evaluator, Stop, dumps
 from harness.api.files import safe_files
 from harness.api.journals import ArtifactStore, FinalState, Journal, final_state, journals_in, read, scan
-from harness.api.records import Reference, Scored, Status, Verdict, repeats_a_key
+from harness.api.records import Decided, Reference, Scored, Status, Verdict, repeats_a_key
 from harness.api.rescoring import recorded_scorer, rescored, with_reference
 from harness.api.scoring import DIALECTS, SHIPPED
 from harness.api.settings import Durability
@@ -236,11 +236,15 @@ def _contradiction(episode: Episode, state: FinalState) -> str | None:
     task, closed = state.opened.task, state.closed
     if b"[redacted" not in dumps(task) and task_digest(task) != state.opened.task_digest:
         return "its task is not the one that its task_digest was made of"
-    if closed is None or closed.reason is not CloseReason.STOPPED or episode.pending is None:
+    if closed is None:
         return None
-    match episode.pending.action:
-        case Stop(answer=answer) if answer != closed.answer:
-            return f"its answer is {closed.answer[:80]!r}, but the agent stopped with {answer[:80]!r}"
+    match closed.reason, episode.pending:
+        case CloseReason.STOPPED, Decided(action=Stop(answer=answer)):
+            if answer != closed.answer:
+                return f"its answer is {closed.answer[:80]!r}, but the agent stopped with {answer[:80]!r}"
+        # A benchmark may end an episode where the agent did not: that gives no answer.
+        case _ if closed.answer:
+            return f"its answer is {closed.answer[:80]!r}, but the agent did not end the episode ({closed.reason})"
     return None
 
 
