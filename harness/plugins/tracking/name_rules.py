@@ -70,10 +70,20 @@ def is_summed(name: str) -> bool:
 
 
 def prefixed(metrics: Mapping[str, float], split: str) -> dict[str, float]:
-    """Metrics under the names they are logged by: `val/…`, unless the name already says its section."""
+    """Metrics under the names they are logged by: `val/…`, unless the name already says its section.
+
+    Raises:
+        TrackingError: Two of them are logged by one name.
+    """
 
     def is_placed(name: str) -> bool:
         first, slash, _ = name.partition("/")
         return bool(slash) and split in SPLITS and (first in SECTIONS or first in SPLITS)
 
-    return {name if is_placed(name) else f"{split}/{name}": value for name, value in metrics.items()}
+    names: dict[str, str] = {}
+    for name in metrics:
+        key = name if is_placed(name) else f"{split}/{name}"
+        if key in names:
+            raise TrackingError(f"metrics: {name!r} is logged as {key!r}, and so is {names[key]!r}; rename one of them")
+        names[key] = name
+    return {key: metrics[name] for key, name in names.items()}

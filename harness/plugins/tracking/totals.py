@@ -21,11 +21,12 @@ _IDLE = {
     "throughput/step_actor_idle_s": "throughput/cum/actor_idle_s",
 }
 _THROUGHPUT = ("trainer", "actor")
+_TOTALS = tuple(f"{section}/cum/" for section in (*_ADDED_UP, "throughput"))
 
 
 def is_total(name: str) -> bool:
     """Whether a key of the history is a running total; no other value may have such a name."""
-    return name.split("/", 2)[1:2] == ["cum"]
+    return name.startswith(_TOTALS)
 
 
 def rolled_up(metrics: Mapping[str, float], split: str) -> dict[str, float]:

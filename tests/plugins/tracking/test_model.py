@@ -195,6 +195,16 @@ async def test_once_writes_the_row_its_killed_writer_could_not(tmp_path: Path) -
     assert history(tmp_path) == [first]
 
 
+@pytest.mark.parametrize("name", ["cum", "cum/gain", "own/cum/x", "throughput/avg_actor_tok_per_s"])
+async def test_a_metric_whose_name_is_like_a_total_counts_once_and_stops_no_total(tmp_path: Path, name: str) -> None:
+    given = [rollout(metrics={name: 2.0, "costs/judge": 1.0})]
+    first = await model(tmp_path).log(given, on_repeat="once")
+    assert await model(tmp_path).log(given, on_repeat="once") == first
+    assert len(history(tmp_path)) == 1
+    assert first["costs/cum/all"] == 1.0
+    assert (await model(tmp_path).log(given, step=1))["costs/cum/all"] == 2.0
+
+
 async def test_what_multimodal_messages_say_is_kept(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "data:…"}}]
     shown = rollout()
@@ -264,6 +274,12 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("a metric that is none", {"metrics": {"loss": None}}, r"metrics\['loss'\] is None: give a number"),
     ("a taken name", {"trajectories": [rollout(metrics={"reward": 1})]}, "the name 'reward' is used"),
     ("a taken name beside trajectories", {"trajectories": [rollout()], "metrics": {"reward": 1}}, "'reward' is used"),
+    (
+        "a taken name with its split",
+        {"trajectories": [rollout(metrics={"val/reward": 9})]},
+        "is logged as 'val/reward'",
+    ),
+    ("one key under two names", {"metrics": {"loss": 1, "val/loss": 2}}, "'val/loss' is logged as 'val/loss', and so"),
     ("a taken key", {"metrics": {"step": 1}}, "'step' is used"),
     ("metadata that is not JSON", {"trajectories": [rollout(metadata={"at": {1, 2}})]}, r"metadata\['at'\] is a set"),
     ("nested metadata", {"trajectories": [rollout(metadata={"at": {"x": 1}})]}, r"metadata\['at'\] is a dict"),
