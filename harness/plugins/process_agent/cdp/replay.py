@@ -202,6 +202,8 @@ class Replay:
 
         A script that changed a field when it was recorded may find it changed already.
         """
+        while not self.is_over and self._is_settling:  # the step may be taken from the rest already
+            await self._wait()
         if not self.is_over and (commands := self._steps[0][1]) and all(map(_is_script, commands)):
             commands.clear()
             self._tell()
