@@ -2,9 +2,10 @@
 
 import random
 import socket
+import time
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from harness.errors import ConfigError
 from harness.plugins.site_sets.set_file import Health
 
 _MOST_BYTES = 10_000_000
+_PIECE = 1 << 16
 _LEAST_PORT, _MOST_PORT = 10_000, 65_535
 _TRIED_PORTS = 1_000
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -40,15 +42,30 @@ def ask(
     host = parts.hostname or ""
     at = "127.0.0.1" if host == "localhost" or host.endswith(".localhost") else host
     path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+    until = time.monotonic() + timeout_s
     try:
         with closing(kind(at, parts.port, timeout=timeout_s)) as connection:
             connection.request(method, path, body, headers={"Host": parts.netloc, **headers})
             answer = connection.getresponse()
-            return answer.status, answer.read(_MOST_BYTES).decode("utf-8", "replace")
+            return answer.status, _body(answer, until).decode("utf-8", "replace")
     except TimeoutError as error:
         raise NoAnswer(f"no answer within {timeout_s:.0f} s") from error
     except (OSError, HTTPException, ValueError) as error:
         raise NoAnswer(getattr(error, "strerror", None) or type(error).__name__) from error
+
+
+def _body(answer: HTTPResponse, until: float) -> bytes:
+    """What is read until a time is over, as the limit of a connection is for each piece, however small.
+
+    Raises:
+        TimeoutError: It goes on.
+    """
+    body = bytearray()
+    while len(body) < _MOST_BYTES and (part := answer.read1(_PIECE)):
+        body += part
+        if time.monotonic() > until:
+            raise TimeoutError
+    return bytes(body[:_MOST_BYTES])
 
 
 def why_unhealthy(health: Health, url: str, port: int, timeout_s: float = 10.0) -> str:
