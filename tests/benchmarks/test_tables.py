@@ -84,3 +84,16 @@ def test_miniwobs_table_counts_the_packages_pages() -> None:
     here = rows("miniwob")["tasks that load"][1]
     assert here.startswith(f"{len(registered)};") and f"all {len(package.names())} pages" in here
     assert f"the {sum(registered.values())} that" in here
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "parsing_failures"),
+    [("st_webagentbench", None), ("safearena", 3)],
+    ids=["st_webagentbench", "safearena"],
+)
+def test_equal_actions_end_no_episode_of_a_benchmark_without_that_rule(
+    benchmark: str, parsing_failures: int | None
+) -> None:
+    limits = settings_of(benchmark).limits
+    assert (limits.repeated_actions, limits.parsing_failures) == (None, parsing_failures)
+    assert "`limits.repeated_actions=null`" in (PAGES / f"{benchmark}.md").read_text()
