@@ -6,13 +6,14 @@ Source: https://opentelemetry.io/docs/specs/otlp/#otlphttp-response
 
 import http.client
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from harness.api import CodecError, loads
 from harness.errors import TrackingError
@@ -23,6 +24,18 @@ TIMEOUT_S = 30.0
 LONGEST_WAIT_S = 30.0
 _REPEATED = (429, 502, 503, 504)
 _MOST_BYTES = 1_000_000
+_HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A redirected POST becomes a GET without the traces, and the other host would get the key."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_OPENER = build_opener(_NoRedirects)
 
 
 def is_address(to: str | None) -> bool:
@@ -66,16 +79,19 @@ def _address(to: str) -> str:
 
 
 def _headers() -> Iterator[tuple[str, str]]:
-    for pair in filter(None, os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", "").split(",")):
-        name, _, value = pair.partition("=")
-        yield name.strip(), unquote(value.strip())
+    for pair in filter(None, map(str.strip, os.environ.get(_HEADERS, "").split(","))):
+        name, _, said = pair.partition("=")
+        name, value = name.strip(), unquote(said.strip())
+        if not _HEADER_NAME.fullmatch(name) or not (value.isascii() and value.isprintable()):
+            raise TrackingError(f"{_HEADERS} is not a list of headers; give 'name=value,…' in printable ASCII")
+        yield name, value
 
 
 def _send(request: Request, wait_s: float) -> None:
     for left in range(TRIES - 1, -1, -1):
         asked = None
         try:
-            with urlopen(request, timeout=TIMEOUT_S) as answer:
+            with _OPENER.open(request, timeout=TIMEOUT_S) as answer:
                 _check(answer.read(_MOST_BYTES), request)
                 return
         except HTTPError as exc:
@@ -99,6 +115,10 @@ def _check(body: bytes, request: Request) -> None:
     """A receiver may accept a request and refuse some of its spans."""
     with suppress(CodecError):
         match loads(body):
-            case {"partialSuccess": {"rejectedSpans": str() | int() as refused, **rest}} if int(refused):
+            case {"partialSuccess": {"rejectedSpans": str() | int() as refused, **rest}} if str(refused) not in (
+                "",
+                "0",
+            ):
                 why = str(rest.get("errorMessage", ""))[:200]
-                raise TrackingError(f"{request.full_url} refused {int(refused)} spans: {why}")
+                count = refused if str(refused).isdecimal() else f"{refused!r:.40}"
+                raise TrackingError(f"{request.full_url} refused {count} spans: {why}")

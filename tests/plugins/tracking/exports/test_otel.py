@@ -25,6 +25,8 @@ class Receiver(ThreadingHTTPServer):
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
         self.seen: list[tuple[str, str | None, str | None]] = []
+        self.asked: list[str] = []
+        """Methods of all requests."""
         self.answers: list[Answer] = []
         super().__init__(("127.0.0.1", 0), _Handler)
 
@@ -36,7 +38,13 @@ class Receiver(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Receiver
 
+    def do_GET(self) -> None:
+        self.server.asked.append(f"GET {self.headers['x-key']}")
+        self.send_response(200)
+        self.end_headers()
+
     def do_POST(self) -> None:
+        self.server.asked.append("POST")
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.seen.append((self.path, self.headers["Content-Type"], self.headers["x-key"]))
         code, headers, answer = self.server.answers.pop(0) if self.server.answers else ACCEPTED
@@ -199,3 +207,31 @@ def test_a_played_run_is_parsed(receiver: Receiver, request: pytest.FixtureReque
     send_otel(request.getfixturevalue("played")["tools"], receiver.url)
     assert len(receiver.bodies) == 2
     assert {"gen_ai.tool.call.id", "gen_ai.usage.input_tokens"} <= check_parsed(receiver.bodies)
+
+
+def test_a_receiver_that_redirects_is_refused_and_no_other_host_gets_the_key(
+    run: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=secret")
+    for code in (301, 302, 303, 307, 308):
+        with receiving() as other:
+            receiver.answers = [(code, {"Location": f"{other.url}/v1/traces"}, b"")]
+            with pytest.raises(TrackingError, match=f"answered {code}; the traces were not stored"):
+                send_otel(run, receiver.url)
+            assert other.asked == []
+
+
+@pytest.mark.parametrize("headers", ["x-key=a%0Ab", "=value", "x-key=secret, ", "x key=secret", "x-key=%E2%82%AC"])
+def test_headers_that_cannot_be_sent_are_one_sentence_without_them(
+    run: Path, receiver: Receiver, headers: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", headers)
+    assert main(["export", "otel", str(run), "--to", receiver.url]) == (0 if headers.endswith(", ") else 2)
+    said = capsys.readouterr().err
+    assert "secret" not in said and ("OTEL_EXPORTER_OTLP_HEADERS" in said) is not headers.endswith(", ")
+
+
+def test_a_strange_count_of_refused_spans_is_one_sentence(run: Path, receiver: Receiver) -> None:
+    receiver.answers = [(200, {}, b'{"partialSuccess": {"rejectedSpans": "many"}}')]
+    with pytest.raises(TrackingError, match="refused 'many' spans"):
+        send_otel(run, receiver.url)
