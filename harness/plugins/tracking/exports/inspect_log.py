@@ -20,6 +20,7 @@ from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.exports.events import DIALECTS, events_of, scores_of, why_of
 from harness.plugins.tracking.exports.inspect_messages import SampleContent, error, iso, usage
 from harness.runs import Episode, Run
+from harness.runs.results import NOT_BEGUN
 
 VERSION = 2
 _DAY_ONE = (1980, 1, 1, 0, 0, 0)
@@ -72,6 +73,7 @@ class _Log:
         self._usage: dict[str, Usage] = {}
         self._bounds = (float("inf"), 0.0)
         self._pending = 0
+        self._not_begun = [one.task_id for one in run.results if one.cause == NOT_BEGUN]
 
     def add(self, episode: Episode) -> JsonObject:
         sample = _sample(self._run, episode)
@@ -96,11 +98,11 @@ class _Log:
         began, ended = map(iso, self._bounds)
         return {
             "version": VERSION,
-            "status": "cancelled" if self._pending else "success",
+            "status": "cancelled" if self._pending or self._not_begun else "success",
             "eval": self._spec(began),
             "plan": {"name": "plan", "steps": [{"solver": self._agent, "params": {}}], "config": self._generation()},
             "results": {
-                "total_samples": len(self.summaries),
+                "total_samples": self._total,
                 "completed_samples": sum(summary["completed"] for summary in self.summaries),
                 "scores": [self._score(dialect) for dialect in DIALECTS],
             },
@@ -118,6 +120,11 @@ class _Log:
         ]
 
     @property
+    def _total(self) -> int:
+        """Of the run: those that have not begun have no sample in the log."""
+        return len(self.summaries) + len(self._not_begun)
+
+    @property
     def _agent(self) -> str:
         return str(self._run.settings.get("agent.name") or "agent")
 
@@ -129,7 +136,7 @@ class _Log:
     def _spec(self, created: str) -> JsonObject:
         run, described = self._run, self._run.description
         settings = run.settings
-        names = list(dict.fromkeys(str(summary["id"]) for summary in self.summaries))
+        names = list(dict.fromkeys((*(str(summary["id"]) for summary in self.summaries), *self._not_begun)))
         spec: JsonObject = {
             "eval_id": digest([run.name, created])[:22],
             "run_id": digest([run.name, created, "run"])[:22],
@@ -164,7 +171,7 @@ class _Log:
             "scorer": dialect,
             "reducer": "mean",
             "scored_samples": scored,
-            "unscored_samples": len(self.summaries) - scored,
+            "unscored_samples": self._total - scored,
             "params": {},
             "metrics": {name: {"name": name, "value": value, "params": {}} for name, value in metrics.items()},
         }

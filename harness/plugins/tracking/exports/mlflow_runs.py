@@ -20,6 +20,7 @@ from harness.errors import TrackingError
 from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.exports.events import events_of, scores_of
 from harness.runs import Episode, Request, Run, Step, task_row
+from harness.runs.results import NOT_BEGUN
 from harness.runs.rows import Row
 
 EXPERIMENT = "cairn"
@@ -94,13 +95,18 @@ class _Store:
         params = [entities.Param(key, _text(value)) for key, value in self._run.settings.items()]
         for first in range(0, len(params), _BATCH):
             client.log_batch(self._id, params=params[first : first + _BATCH])
-        client.log_batch(self._id, metrics=[entities.Metric(*one, 0) for one in self._changed(_metrics(rows), at)])
+        client.log_batch(
+            self._id, metrics=[entities.Metric(*one, 0) for one in self._changed(_metrics(rows, self._not_begun()), at)]
+        )
         columns = list(rows[0])
         table = {"columns": columns, "data": [[row[column] for column in columns] for row in rows]}
         client.log_text(self._id, dumps(table).decode(), TABLE)
         client.set_tag(self._id, "mlflow.loggedArtifacts", f'[{{"path": "{TABLE}", "type": "table"}}]')
         client.set_terminated(self._id, end_time=at)
         return self._id
+
+    def _not_begun(self) -> int:
+        return sum(one.cause == NOT_BEGUN for one in self._run.results)
 
     def _changed(self, metrics: Iterator[tuple[str, float]], at: int) -> Iterator[tuple[str, float, int]]:
         """Metrics with another value than before. MLflow shows the larger of two at the same time."""
@@ -232,12 +238,14 @@ def _page(action: Step) -> JsonObject:
     return {"url": page.url if page else "", "title": page.title if page else "", "refused": action.why_not}
 
 
-def _metrics(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:
-    """Sums, and the rate with unscored episodes in its denominator."""
-    for status in ("passed", "failed", "unscored"):
-        yield status, float(sum(row["status"] == status for row in rows))
-    yield "episodes", float(len(rows))
-    yield "rate", sum(row["status"] == "passed" for row in rows) / len(rows)
+def _metrics(rows: Sequence[Row], not_begun: int) -> Iterator[tuple[str, float]]:
+    """Sums, and the rate with unscored episodes in its denominator, those included that have not begun."""
+    episodes = len(rows) + not_begun
+    found = {status: sum(row["status"] == status for row in rows) for status in ("passed", "failed", "unscored")}
+    found["unscored"] += not_begun
+    yield from ((status, float(count)) for status, count in found.items())
+    yield "episodes", float(episodes)
+    yield "rate", found["passed"] / episodes
     for key in ("steps", "prompt_tokens", "completion_tokens", "requests", "cost_usd", "judge_cost_usd", "working_s"):
         yield key, float(sum(float(row[key] or 0) for row in rows))
 

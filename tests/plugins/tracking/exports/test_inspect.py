@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.codec import dumps
 from harness.journal.log import read
 from harness.main import main
 from harness.plugins.tracking.exports.inspect_log import export_inspect
@@ -38,6 +39,19 @@ def test_samples_without_a_score_say_why(run: Path, tmp_path: Path) -> None:
     assert errors["10"] == "BrowserCrashed: no browser (while trying to act)"
     assert errors["11"] == "string_match: the judge is down"
     assert errors["12"].startswith("the episode is still pending")
+
+
+def test_a_run_that_has_not_begun_all_its_tasks_is_no_whole_one(run: Path, tmp_path: Path) -> None:
+    for task in ("10", "11", "12"):
+        (run / f"{task}.traj.jsonl").unlink()
+    (run / "run.json").write_bytes(dumps({"tasks": ["9"], "trials": 2}))
+    assert members(export_inspect(run, tmp_path / "whole"))["header.json"]["status"] == "success"
+    (run / "run.json").write_bytes(dumps({"tasks": ["9", "20", "21"], "trials": 2}))
+    header = members(export_inspect(run, tmp_path / "half"))["header.json"]
+    assert header["status"] == "cancelled"
+    assert (header["results"]["total_samples"], header["results"]["completed_samples"]) == (6, 2)
+    assert header["eval"]["dataset"]["sample_ids"] == ["9", "20", "21"]
+    assert [score["unscored_samples"] for score in header["results"]["scores"]] == [4, 4]
 
 
 def test_the_conversation_has_each_message_once_and_the_pool_too(run: Path, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from harness.journal.store import RunFolder
 from harness.main import main
+from harness.plugins.tracking.exports.mlflow_runs import _metrics
+from harness.runs import Run, task_row
 from tests.journal.episodes import failed
 
 
@@ -83,3 +85,10 @@ def test_a_played_run_is_searched(tmp_path: Path, mlflow: Any, request: pytest.F
     assert main(["export", "mlflow", str(request.getfixturevalue("played")["tools"]), "--to", uri]) == 0
     runs, traces = found(mlflow, uri)
     assert (len(runs), len(traces), runs.iloc[0]["metrics.rate"]) == (1, 2, 1.0)
+
+
+def test_episodes_that_have_not_begun_are_in_the_denominator_of_the_rate(run: Path) -> None:
+    rows = [task_row(episode) for episode in Run(run, scoring="corrected").episodes()]
+    assert dict(_metrics(rows, not_begun=0))["rate"] == 2 / 5
+    found = dict(_metrics(rows, not_begun=15))
+    assert (found["rate"], found["episodes"], found["unscored"], found["failed"]) == (0.1, 20.0, 18.0, 0.0)
