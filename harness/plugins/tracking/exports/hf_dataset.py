@@ -7,6 +7,7 @@ and pyarrow to write. Memory holds one episode and one group of rows, about 16 M
 Source: https://huggingface.co/docs/datasets/about_dataset_features
 """
 
+import binascii
 import os
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from harness.api import JsonObject, dumps
+from harness.api.endpoints import mappings
 from harness.api.files import Within, prepared, replacing, safe_files, translate_os_errors, write_atomic
 from harness.api.pictures import media_type
 from harness.plugins.tracking.episodes import run_at
@@ -135,30 +137,43 @@ def _page_columns(run: Run, step: Step) -> Row:
 def _message(sent: JsonObject, images: dict[str, Row]) -> Row:
     content = sent.get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
-    calls = [one for one in sent.get("tool_calls") or () if isinstance(one, dict)]
+    calls = mappings(sent.get("tool_calls"))
     return {
         "role": str(sent.get("role", "")),
-        "name": sent.get("name"),
+        "name": _text(sent.get("name")),
         "content": [_part(part, images) for part in parts if isinstance(part, dict)],
-        "tool_calls": [{"id": call.get("id"), **_function(call)} for call in calls],
-        "tool_call_id": sent.get("tool_call_id"),
+        "tool_calls": [{"id": _text(call.get("id")), **_function(call)} for call in calls],
+        "tool_call_id": _text(sent.get("tool_call_id")),
     }
 
 
 def _part(part: JsonObject, images: dict[str, Row]) -> Row:
     match part:
-        case {"type": "image_url", "image_url": {"url": str(url)}} if url.startswith("data:"):
-            images.setdefault(url, _image(b64decode(url.partition(",")[2])))
+        case {"type": "image_url", "image_url": {"url": str(url)}} if (data := _picture(url)) is not None:
+            images.setdefault(url, _image(data))
             return {"type": "image", "text": None, "image": list(images).index(url)}
         case {"text": str(text)}:
             return {"type": "text", "text": text, "image": None}
     return {"type": str(part.get("type", "")), "text": None, "image": None}
 
 
-def _function(call: JsonObject) -> Row:
+def _function(call: Mapping[str, Any]) -> Row:
     found = call.get("function")
     function = found if isinstance(found, dict) else {}
-    return {"name": function.get("name"), "arguments": function.get("arguments")}
+    return {"name": _text(function.get("name")), "arguments": _text(function.get("arguments"))}
+
+
+def _text(value: Any) -> str | None:
+    """A prompt in a run folder of somebody else may hold anything."""
+    return value if isinstance(value, str) else None
+
+
+def _picture(url: str) -> bytes | None:
+    """What a data URL contains; None = it is not one, or not in base64."""
+    try:
+        return b64decode(url.partition(",")[2]) if url.startswith("data:") else None
+    except binascii.Error:
+        return None
 
 
 def _image(data: bytes) -> Row:

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from harness.api import CodecError, JsonObject, Usage, loads
+from harness.api.endpoints import mappings
 from harness.runs import Request, Run, Step, ToolCall
 
 _LONGEST_TEXT = 100
@@ -146,7 +147,7 @@ class SampleContent:
             message["metadata"] = {"name": named}
         if role == "assistant":
             message["tool_calls"] = [
-                _call(call) for one in sent.get("tool_calls") or () if (call := _recorded(one)) is not None
+                _call(call) for one in mappings(sent.get("tool_calls")) if (call := _recorded(one)) is not None
             ]
         if role == "tool":
             called = str(sent.get("tool_call_id") or "")

@@ -260,7 +260,10 @@ def _plain(sent: JsonObject) -> JsonObject:
         message["content"] = "\n".join(str(part.get("text", "")) for part in content)
     if calls := sent.get("tool_calls"):
         message["tool_calls"] = [
-            {"id": call.get("id"), "type": "function", "function": call.get("function")} for call in calls
+            {"id": call.get("id"), "type": "function", "function": call.get("function")}
+            if isinstance(call, dict)
+            else call  # `fault_of` says that it is not a call
+            for call in (calls if isinstance(calls, list) else [calls])
         ]
         message["content"] = message.get("content") or None
     return message
