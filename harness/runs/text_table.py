@@ -16,11 +16,10 @@ def columns(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Lines of a table in Markdown, in which no cell is markup."""
-    for row in (heads, ["---"] * len(heads)):
+    for row in (map(plain_markdown, heads), ["---"] * len(heads), *(map(plain_markdown, row) for row in rows)):
         yield f"| {' | '.join(row)} |"
-    for row in rows:
-        yield f"| {' | '.join(map(_plain, row))} |"
 
 
-def _plain(cell: str) -> str:
-    return "".join(f"\\{one}" if one in r"\`*_{}[]<>()#+!|~&" else one for one in one_line(cell))
+def plain_markdown(text: str) -> str:
+    """The text on one line of Markdown, in which nothing is markup."""
+    return "".join(f"\\{one}" if one in r"\`*_{}[]<>()#+!|~&" else one for one in one_line(text))

@@ -92,9 +92,9 @@ def _lines(options: argparse.Namespace, matrix: "Matrix") -> Iterator[str]:
 
 def _text(matrix: "Matrix", *, as_markdown: bool) -> Iterator[str]:
     from harness.runs import one_line
-    from harness.runs.text_table import columns, markdown
+    from harness.runs.text_table import columns, markdown, plain_markdown
 
-    table = markdown if as_markdown else columns
+    table, line = (markdown, plain_markdown) if as_markdown else (columns, one_line)
     heads = ("agent, model", *map(one_line, matrix.benchmarks))
     yield f"passed, with 95% intervals ({matrix.scoring} scoring)"
     yield ""
@@ -102,7 +102,7 @@ def _text(matrix: "Matrix", *, as_markdown: bool) -> Iterator[str]:
     if not matrix.comparisons:
         return
     yield ""
-    yield f"difference from {one_line(matrix.reference.name)} on the same tasks, with 95% intervals and exact p"
+    yield f"difference from {line(matrix.reference.name)} on the same tasks, with 95% intervals and exact p"
     yield ""
     yield from table(heads, [(row.name, *_cells(matrix, row, difference_said)) for row in matrix.rows[1:]])
     if matrix.comparisons > 1:

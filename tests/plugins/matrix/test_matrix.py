@@ -157,6 +157,15 @@ def test_hostile_texts_stay_texts(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "&lt;script&gt;" in text and not any(bad in text for bad in ("<script>alert", "\x1b", "\u202e"))
 
 
+def test_nothing_of_a_run_is_markup_in_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = "![x](http://evil.test/pixel.png) | <img src=x>"
+    one, two = (played(tmp_path / name, "10", model=name + bad, benchmark=bad) for name in ("one", "two"))
+    assert main(["matrix", str(one), str(two), "--markdown"]) == 0
+    said = re.sub(r"\\.", "", capsys.readouterr().out)  # without what is escaped
+    assert not any(markup in said for markup in ("![", "](", "<img"))
+    assert {line.count("|") for line in said.splitlines() if line.startswith("|")} == {3}
+
+
 @pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("theme", ["light", "dark"])
