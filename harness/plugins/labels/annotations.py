@@ -86,19 +86,24 @@ def _names(run: Run, episode: Episode) -> Mapping[str, str]:
 
 def _word(text: str) -> str:
     """One part of a path, which leads nowhere else."""
-    return _STRANGE.sub("_", text).lstrip(".")[:100]
+    return _STRANGE.sub("_", text).lstrip(".-")[:100]
+
+
+def _plain(text: str) -> str:
+    """A text that no spreadsheet reads as a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def _row(author: str, values: Mapping[str, str], names: Mapping[str, str]) -> Mapping[str, str]:
     return {
         **names,
-        "annotator_name": author,
+        "annotator_name": _plain(author),
         "trajectory_success": _SUCCESS.get(values.get("success", ""), ""),
         "trajectory_side_effect": _YES_OR_NO.get(values.get("side_effect", ""), ""),
         "trajectory_optimality": _OPTIMALITY.get(values.get("optimality", ""), ""),
         "trajectory_looping": _YES_OR_NO.get(values.get("looping", ""), ""),
         "failure_class": values.get("class", ""),
-        "note": values.get(NOTE, ""),
+        "note": _plain(values.get(NOTE, "")),
     }
 
 

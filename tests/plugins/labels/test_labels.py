@@ -341,6 +341,15 @@ def test_annotations_are_read_by_judge_check(tmp_path: Path, capsys: pytest.Capt
     assert {question.data["answer"] for question in seen} == {"It costs $44.50."} and all(one.pictures for one in seen)
 
 
+def test_what_people_write_is_no_formula_in_the_table(folder: Path) -> None:
+    label(folder, "0", "=HYPERLINK(1)", "success=yes", "note=@SUM(1+1)")
+    label(folder, "0", "ann", "success=yes", "note=a - b")
+    assert main(["export", "annotations", str(folder)]) == 0
+    with (folder / "export" / "annotations" / "annotations.csv").open(newline="") as file:
+        rows = [(row["annotator_name"], row["note"]) for row in csv.DictReader(file)]
+    assert rows == [("'=HYPERLINK(1)", "'@SUM(1+1)"), ("ann", "a - b")]
+
+
 def test_annotations_of_one_author_and_of_nobody(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "annotations", str(folder)]) == 2 and "nobody has labelled" in capsys.readouterr().err
     label(folder, "0", "ann", "success=yes")
