@@ -164,7 +164,7 @@ def _whole(options: argparse.Namespace, names: Sequence[str], runs: "Sequence[Ru
 
     for damage in [damage for one in runs for damage in one.damaged]:
         sys.stderr.write(f"harness: {damage}\n")
-    found = list(part_runs(runs, options.trial or 0) if len(runs) > 1 else part_trials(runs[0], MOST))
+    found = list(part_runs(runs, options.trial or 0) if len(runs) > 1 else part_trials(runs[0]))
     if options.json:
         from harness.api import dumps
 

@@ -33,14 +33,15 @@ def part_runs(runs: Sequence[Run], trial: int = 0) -> Iterator[Parted]:
         yield _parted(task, found)
 
 
-def part_trials(run: Run, most: int) -> Iterator[Parted]:
-    """Each task of the run, by its trials."""
-    known: dict[str, list[Episode | None]] = {}
+def part_trials(run: Run) -> Iterator[Parted]:
+    """Each task of the run, by all its trials."""
+    known: dict[str, list[Episode]] = {}
     for episode in run.readable():
         known.setdefault(episode.task_id, []).append(episode)
     for task in dict.fromkeys(one.task_id for one in run.results):
-        trials = known.pop(task, [])[:most]
-        yield _parted(task, trials) if len(trials) > 1 else Parted(task=task, left_out="has one trial")
+        trials = sorted(known.pop(task, []), key=lambda one: one.trial)
+        few = "has one trial" if trials else "has no trial"
+        yield _parted(task, trials) if len(trials) > 1 else Parted(task=task, left_out=few)
 
 
 def _parted(task: str, found: Sequence[Episode | None]) -> Parted:

@@ -150,6 +150,23 @@ def test_one_run_needs_trials_and_too_many_runs_are_refused(tmp_path: Path, caps
     assert "0 of 2 tasks part" in capsys.readouterr().out
 
 
+def test_all_trials_of_a_run_are_compared_and_a_task_without_any_is_said_to_have_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with RunFolder.open(tmp_path / "run") as run:
+        for trial in range(12):
+            write(run, task(0), episode(run, task(0), Shape(steps=2 if trial == 11 else 1), trial=trial), trial)
+        write(run, task(1), episode(run, task(1), Shape()))
+        run.write("run.json", dumps({"scoring": "corrected", "tasks": ["0", "1", "2"], "trials": 1}))
+    assert main(["diff", str(tmp_path / "run"), "--json"]) == 0
+    known = {one["task"]: one for one in json.loads(capsys.readouterr().out)["tasks"]}
+    assert (
+        len(known["0"]["outcomes"]) == 12
+        and known["0"]["parting"]["said"][:11] == known["0"]["parting"]["said"][:1] * 11
+    )
+    assert (known["1"]["left_out"], known["2"]["left_out"]) == ("has one trial", "has no trial")
+
+
 def test_a_damaged_journal_is_named_and_the_others_are_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
