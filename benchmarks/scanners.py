@@ -24,6 +24,7 @@ from harness.evaluators.url_match import url_match
 from harness.llm.providers.chat import read_completion
 from harness.llm.retry import RetryableError
 from harness.llm.retry_after import retry_after_s
+from harness.plugins.attribution.page_signs import sign_of
 from harness.plugins.demo.code.projects import markdown
 from harness.plugins.demo.model.prompt_parser import read_request
 from harness.plugins.webarena.render_file import read_render
@@ -31,6 +32,7 @@ from harness.plugins.webarena.results_import import verdicts_in
 from harness.records import Eval, HtmlTarget, Site, Task
 from harness.secrets.redaction import Redactor
 from harness.tasks.placeholders import expand
+from harness.testing import observation
 
 SHOP = Site(name="shop", url="http://10.0.0.1:7770", canonical="http://shop.test", login=None)
 """At an address of its own, so that pages are looked through for it."""
@@ -234,6 +236,7 @@ def _pages() -> Iterator[Scanner]:
     yield from _each("entries of a page", lambda text: list(entries(text)), *lines, ("[1] button 'a'\n", "a\n\n"))
     yield from _each("a page without ids", without_ids, *lines)
     yield from _each("a page renamed", lambda text: renamed(text, {"1": "2"}), *lines)
+    yield from _each("signs on a page", lambda text: sign_of(observation(text).observation), *lines, ("textbox ",))
     yield from _each("trimming", lambda text: trim(text, 100), ("a",), (" ",), ("a ",), ("é",), ("\n",))
     yield from _each("visible", visible, ("\x1b[31m",), ("\u202e",), ("a",), ("\r\n",))
     yield from _each("one line", lambda text: one_line(text, 80), (" ",), ("\x1b]0;",), ("\n",))

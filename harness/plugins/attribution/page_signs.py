@@ -26,9 +26,10 @@ _BROKEN = re.compile(
     re.I,
 )
 _LOGIN = re.compile(r"\b(?:log|sign)[ -]?in\b|/(?:login|signin|sign-in|auth|session)\b", re.I)
-_FIELD = re.compile(r"^\s*(?:\[[^\]]*\] )?(?:textbox|searchbox|combobox|checkbox|radio|spinbutton)\b", re.M)
-_PASSWORD = re.compile(r"^\s*(?:\[[^\]]*\] )?textbox\b.*\bpassword\b", re.I | re.M)
-_HEADING = re.compile(r"^\s*(?:\[[^\]]*\] )?(?:heading|RootWebArea|StaticText) ['\"](.*?)['\"]", re.M)
+# Within a line: of blank lines, or of brackets that nothing closes, each would be read to the end of the page.
+_FIELD = re.compile(r"^[^\S\n]*(?:\[[^\]\n]*\] )?(?:textbox|searchbox|combobox|checkbox|radio|spinbutton)\b", re.M)
+_PASSWORD = re.compile(r"^[^\S\n]*(?:\[[^\]\n]*\] )?textbox\b.*\bpassword\b", re.I | re.M)
+_HEADING = re.compile(r"^[^\S\n]*(?:\[[^\]\n]*\] )?(?:heading|RootWebArea|StaticText) ['\"](.*?)['\"]", re.M)
 CAPTCHA, DENIED, BROKEN, LOGIN = "captcha page", "access denied", "site error", "login wall"
 
 

@@ -7,7 +7,6 @@ be read does not count as a key screenshot. What the judge is shown beside it, a
 from the published code, which `published_webjudge` follows; docs/pages/online_mind2web.md lists the differences.
 """
 
-import re
 from collections.abc import Mapping
 
 from harness.api import EvaluatorError, Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode, digest
@@ -99,5 +98,5 @@ class WebJudge(JudgedEvaluator):
             rating = int(last_word(reply, _RATINGS))
         except EvaluatorError:
             rating = 0
-        note = " ".join(re.sub(r"\S*\s*$", "", reply.rstrip()).split())
+        note = " ".join(reply.split()[:-1])
         return shot, rating, note[:_LONGEST_NOTE]

@@ -13,6 +13,7 @@ from harness.plugins.process_agent.cdp.rules import Treatment, treatment
         ("Runtime.evaluate", False, None),
         ("Input.insertText", True, Treatment.CHANGE),
         ("DOM.getDocument", True, Treatment.PASS),
+        ("DOM.getFileInfo", True, None),
         ("Emulation.setDeviceMetricsOverride", True, Treatment.KEPT),
         ("Browser.close", False, None),
         ("Browser.close", True, None),

@@ -104,6 +104,9 @@ _PAGE = _table(
     ),
 )
 """What becomes of commands in the session of a page, a frame or a worker."""
+# It tells where on this machine a file lies that was uploaded.
+_REFUSED = frozenset({"DOM.getFileInfo"})
+"""Commands that a prefix above would let pass."""
 
 
 def treatment(method: str, *, page: bool) -> Treatment | None:
@@ -115,7 +118,7 @@ def treatment(method: str, *, page: bool) -> Treatment | None:
     for table in (_PAGE, _BROWSER) if page else (_BROWSER,):
         if (found := table.get(method)) is not None:
             return found
-    return _by_prefix(method) if page else None
+    return _by_prefix(method) if page and method not in _REFUSED else None
 
 
 def is_harmless(method: str) -> bool:
