@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from harness.actions import Stop
 from harness.episode.job import Job
 from harness.errors import ConfigError, SiteUnavailable, StorageError
+from harness.journal.index import EpisodeResult
 from harness.journal.site_log import SiteLog
 from harness.records import SideEffect, Task
 from harness.runner.dirty_sites import DirtySites, ResetWhen, SiteInstance
 from harness.runner.scheduler import MAX_SKIPS, Scheduler
-from tests.journal.episodes import acted, decided, opened
+from harness.runner.site_locks import LockableSites, LockPlanner
+from tests.journal.episodes import acted, closed, decided, opened
 from tests.runner.sites import FOUR, Journals, a_job, reader, writer
 
 
@@ -51,6 +54,25 @@ async def test_jobs_are_given_in_order_until_none_is_left() -> None:
     assert ids(await taken(schedule, 0), await taken(schedule, 1)) == ["1", "2"]
     assert await schedule.take(2) is None
     assert (len(schedule), schedule.played, sorted(schedule.held)) == (0, 2, [0, 1])
+
+
+async def test_what_became_of_a_job_is_taken_from_its_worker_and_read_only_where_that_is_gone() -> None:
+    journals, read = Journals(), list[tuple[str, int]]()
+    ended = journals.write(opened(of=a_job("1").task), acted(0), decided(1, Stop(answer="")), closed())
+    sites = LockableSites(instances={"shop": ("http://shop.localhost/",)}, site_of=lambda url: "shop")
+
+    def reading(task_id: str, trial: int) -> EpisodeResult | None:
+        read.append((task_id, trial))
+        return journals.outcomes.get((task_id, trial))
+
+    sharing = LockPlanner(sites, (), reading)
+    schedule = Scheduler([a_job("1"), a_job("2")], sharing)
+    job = await taken(schedule, 0)
+    await schedule.settle(0, job, over=True, outcome=ended)
+    assert (read, sharing.outcome(job)) == ([], ended)
+    await taken(schedule, 0)
+    schedule.reclaim(0)
+    assert read == [("2", 0)]
 
 
 async def test_what_is_pending_again_waits_behind_the_others_and_counts_once() -> None:
