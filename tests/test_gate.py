@@ -80,6 +80,24 @@ def test_some_steps_can_be_named_and_others_are_refused(night: Path) -> None:
     assert asked_of(night) == ["test-art", "docs"], "nothing was begun"
 
 
+def test_at_the_same_commit_only_what_has_not_passed_is_run_again(night: Path) -> None:
+    (night / ".gitignore").write_text("/build/\n/asked\n")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", night]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *command], check=True)
+    started(night)
+    (night / "asked").unlink()
+    again = started(night)
+    assert asked_of(night)[-2:] == ["golden", "bench"] and again.returncode == 1
+    assert set(asked_of(night)) <= {"golden", "bench"}
+    told = [line.split()[0] for line in again.stdout.partition("== nightly\n")[2].splitlines()]
+    assert sorted(told) == sorted(steps()), "each step once"
+    (night / "asked").unlink()
+    (night / ".gitignore").write_text("/build/\n/asked\n/more\n")
+    started(night)
+    assert set(asked_of(night)) == set(steps()), "of a changed tree nothing is known"
+
+
 def test_what_the_environments_of_others_need_is_installed_with_the_project() -> None:
     recipe = (PROJECT / "Makefile").read_text().partition(".venv-art/installed:")[2].partition("@touch")[0]
     assert "-e '.[tracking]'" in recipe, "a dependency of ours that is added must not be missing there"
