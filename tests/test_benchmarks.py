@@ -82,6 +82,7 @@ def test_a_ratio_is_told_so_that_nobody_misreads_it(ratio: float | None, words: 
     assert said(ratio) == words
 
 
+@pytest.mark.slow
 def test_rows_are_printed_and_kept_and_a_further_run_replaces_its_own_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

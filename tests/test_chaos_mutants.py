@@ -28,6 +28,7 @@ for number, mutant in enumerate((*MUTANTS, *OWN_MUTANTS)):
 """
 
 
+@pytest.mark.slow
 def test_every_mutant_still_finds_what_it_replaces_and_what_it_uses(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PATCHED, tmp_path],

@@ -93,6 +93,7 @@ def test_a_split_of_a_whole_suite_is_refused(tmp_path: Path) -> None:
         chosen("task=suite", f"task.path={file}", "task.split=all")
 
 
+@pytest.mark.slow
 def test_which_split_is_played_is_no_measured_setting() -> None:
     measured = [configured(["task=miniwob", f"task.split={name}"]).measured() for name in ("all", "registered")]
     assert measured[0] == measured[1]

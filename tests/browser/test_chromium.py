@@ -348,6 +348,7 @@ async def _told(host: str) -> tuple[int, dict[str, str], str]:
     return html(f"<p>host {host.split('.')[0]}</p>")
 
 
+@pytest.mark.slow
 async def test_the_screenshot_is_taken_only_when_asked_for(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<button>b</button>")
     async with visiting(chromium, web) as visit:

@@ -167,9 +167,9 @@ async def test_two_episodes_at_once_have_their_frames(web: Web, on_demand: Chrom
     await asyncio.gather(play(), play())
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @needs_shell
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", PAGES)
 async def test_observations_notices_and_pictures_are_those_of_a_browser_that_renders_always(name: str) -> None:
     with served() as site:

@@ -79,6 +79,7 @@ async def test_reading_gives_what_two_calls_per_node_give(page: Page, cdp: CDPSe
         await assert_same_as_reference(cdp, True, False)
 
 
+@pytest.mark.slow
 async def test_reading_a_long_page_gives_the_same_and_fetches_the_viewport_only(page: Page, cdp: CDPSession) -> None:
     await page.set_content(rows(60))
     await scroll(page, 700)
@@ -131,7 +132,7 @@ async def regions(cdp: CDPSession, *, whole: bool) -> list[Region]:
     return list(walk.regions)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 async def test_far_nodes_are_counted_where_positions_depend_on_them(page: Page, cdp: CDPSession, whole: bool) -> None:
     """They stand between nodes in view, and hold all that counts and all that does not."""

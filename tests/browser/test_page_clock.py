@@ -95,6 +95,7 @@ async def test_running_time_goes_on(web: Web) -> None:
         assert int(said[-1]["timers"]) > int(said[0]["timers"])
 
 
+@pytest.mark.slow
 async def test_frames_and_new_tabs_stand_still_as_well(web: Web) -> None:
     told = Told(web)
     web.page("/inner", reporting("frame"))
@@ -107,6 +108,7 @@ async def test_frames_and_new_tabs_stand_still_as_well(web: Web) -> None:
         await told.still("tab")
 
 
+@pytest.mark.slow
 async def test_a_new_document_comes_at_the_time_at_which_the_last_one_was_left(web: Web) -> None:
     told = Told(web)
     web.page("/", f"<a href=/next>next</a>{reporting('first')}")
@@ -136,6 +138,7 @@ async def test_a_document_that_comes_while_time_stands_still_stands_still(web: W
         await told.still("late")
 
 
+@pytest.mark.slow
 async def test_the_time_of_new_documents_goes_on_after_a_page_that_did_not_answer(web: Web) -> None:
     told, hangs = asyncio.Event(), asyncio.Event()
 

@@ -256,6 +256,7 @@ class TestAReplay:
                 assert site.came == ["/late"]
                 assert env.take_effects() == (), "it is in the journal already"
 
+    @pytest.mark.slow
     async def test_saves_each_draft_before_the_next_text_is_typed(self, web: Web) -> None:
         site = Counted(web)
         saving = "clearTimeout(window.t); window.t = setTimeout(() => fetch('/save', {method: 'POST'}), 1200)"
@@ -289,6 +290,7 @@ class TestAReplay:
             await restored(pool, web, record.episode)
         assert site.came == ["/vote", "/late"], "in the recorded order"
 
+    @pytest.mark.slow
     async def test_names_a_request_that_does_not_come(self, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(restored_effects, "GRACE_S", 3.0)  # it is given up sooner
         site = Counted(web)
@@ -323,6 +325,7 @@ class TestAReplay:
             ):
                 await restored(pool, web, record.episode)
 
+    @pytest.mark.slow
     async def test_names_a_request_that_came_before_the_action_that_it_followed(self, web: Web) -> None:
         site = Counted(web)
         site.page("/", later(6000) + "<button>Nothing</button>")
@@ -336,7 +339,7 @@ class TestAReplay:
             with pytest.raises(EnvironmentDiverged, match=r"after step 1: .*/late was sent once this time, and never"):
                 await restored(pool, web, record.episode)
 
-    @pytest.mark.sample(1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("every_ms", [30, 1200])
     async def test_a_page_that_sends_all_the_time_is_no_divergence_and_waited_for_as_long_as_it_took(
         self, web: Web, every_ms: int, monkeypatch: pytest.MonkeyPatch
@@ -409,6 +412,7 @@ class TestAReplay:
                 assert late.url == f"{SHOP}/late", "it is in no record yet"
                 assert (await env.act(found.pending or pending.action)).doubt == "", "6 s are surely more than 1.8 s"
 
+    @pytest.mark.slow
     async def test_a_timer_that_would_still_run_has_as_much_time_left_as_then(self, web: Web) -> None:
         site = Counted(web)
         stops = "<button onclick='clearTimeout(t)'>Undo</button>"
@@ -427,6 +431,7 @@ class TestAReplay:
                 assert await env._window.tabs.current.evaluate("window.__cairn.due()") == []
         assert site.came == []
 
+    @pytest.mark.slow
     async def test_timers_that_set_each_other_are_as_old_as_the_first(self, web: Web) -> None:
         site = Counted(web)
         chained = later(900).replace("fetch(", "setTimeout(() => fetch(").replace("'}), 900", "'}), 1200), 900")
@@ -692,6 +697,7 @@ class TestACheckpoint:
                 found = await restored(pool, web, episode, clean=())
                 assert f"{SENT.method} {SENT.url} found no connection, and was not sent again" in found.changed
 
+    @pytest.mark.slow
     async def test_a_timer_that_a_page_sets_as_it_is_opened_again_is_not_lost(self, web: Web) -> None:
         site = Counted(web)
         loaded = "<script>setTimeout(() => fetch('/late', {method: 'POST'}), 2500)</script>"

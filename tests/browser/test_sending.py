@@ -93,6 +93,7 @@ async def broken(web: Web, site: Fragile, role: str, name: str, *, clean: tuple[
 class TestInABrowser:
     pytestmark = browser
 
+    @pytest.mark.sample(1)
     @pytest.mark.parametrize(("role", "name"), [("button", "Order"), ("link", "Next"), ("button", "Fetch")])
     async def test_an_action_whose_requests_found_no_connection_was_not_sent(
         self, web: Web, fragile: Fragile, role: str, name: str
@@ -100,6 +101,7 @@ class TestInABrowser:
         assert (await broken(web, fragile, role, name)).unsent
         assert "POST" not in fragile.read
 
+    @pytest.mark.sample(1)
     @pytest.mark.parametrize("name", ["Order", "Fetch"])
     async def test_one_that_the_site_has_read_was_sent_although_the_connection_was_refused(
         self, web: Web, fragile: Fragile, name: str
@@ -147,6 +149,7 @@ class TestInABrowser:
             with pytest.raises(SiteUnavailable, match="accepted no connection"):
                 await env.gather(task)
 
+    @pytest.mark.slow
     async def test_on_a_site_that_is_reset_before_the_next_try_it_is_not_asked(
         self, web: Web, fragile: Fragile
     ) -> None:

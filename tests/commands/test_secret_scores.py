@@ -25,6 +25,7 @@ NAMED = "the evidence holds a secret ("
 RECORDS = (PROJECT / "docs" / "schema" / "journal.schema.json").read_text()
 
 
+@pytest.mark.slow
 def test_a_secret_never_changes_a_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     count, named = compared(["Maple", "p@ss/w?rd&x=1"], tmp_path, capsys)
     assert count == 2 * 2 * ROWS and named <= 0.2 * count

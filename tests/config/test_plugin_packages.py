@@ -49,6 +49,7 @@ def test_configurations_of_a_package_are_chosen_like_shipped_ones(place: Path) -
     assert config.measured()["agent._target_"] == "fern.Fern"
 
 
+@pytest.mark.slow
 def test_a_folder_of_ones_own_is_searched_before_packages(place: Path) -> None:
     installed(place, "fern", {"__init__.py": "", "configs/agent/fern.yaml": "name: theirs\n_target_: fern.Fern\n"})
     own = place / "own"

@@ -115,12 +115,14 @@ def test_each_benchmark_brings_its_tasks_sites_and_limits(folder: Path) -> None:
     assert config.task.name == "mix"
 
 
+@pytest.mark.slow
 def test_limits_of_the_run_hold_for_every_benchmark_that_the_file_says_nothing_of(folder: Path) -> None:
     members = suite(folder, BOTH, "limits.max_steps=9", "limits.repeated_actions=4").task.members
     limits = {name: (one["limits"]["max_steps"], one["limits"]["repeated_actions"]) for name, one in members.items()}
     assert limits == {"demo": (5, 4), "halls": (9, 4), "doors": (9, 4)}
 
 
+@pytest.mark.slow
 def test_a_benchmark_may_switch_a_stop_rule_off(folder: Path) -> None:
     members = suite(
         folder, BOTH.replace("{max_steps: 5}", "{repeated_actions: null, parsing_failures: null}")
@@ -247,6 +249,7 @@ def test_what_is_wrong_with_the_tasks_of_one_benchmark_names_it(folder: Path, te
     assert "mix.yaml: benchmarks.second: " in said and sentence in said
 
 
+@pytest.mark.slow
 def test_a_benchmark_is_told_the_viewport_of_the_run(folder: Path) -> None:
     text = "benchmarks: {doors: {}}"
     (folder / "task" / "doors.yaml").write_text(
@@ -264,6 +267,7 @@ def test_a_suite_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
         configured(["task=suite", f"task.path={tmp_path}"])
 
 
+@pytest.mark.slow
 def test_weights_are_no_measured_settings_and_limits_and_arguments_are(folder: Path) -> None:
     before = suite(folder, BOTH).measured()
     assert suite(folder, BOTH.replace("weight: 2", "weight: 3").replace("[0-3]", "[0-4]")).measured() == before
@@ -274,6 +278,7 @@ def test_weights_are_no_measured_settings_and_limits_and_arguments_are(folder: P
     }
 
 
+@pytest.mark.slow
 def test_settings_of_a_suite_are_plain_values_for_other_processes(folder: Path) -> None:
     config = suite(folder, BOTH)
     assert json.loads(json.dumps(config.tree()["task"]["members"])) == config.task.members

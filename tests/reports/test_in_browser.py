@@ -53,6 +53,7 @@ async def test_the_target_is_framed_where_it_is_in_the_screenshot(page: Page, ru
     assert found == pytest.approx(wanted, abs=8)
 
 
+@pytest.mark.slow
 async def test_a_screenshot_is_enlarged_by_keys_alone_and_without_a_server(page: Page, run: Path) -> None:
     await page.goto((run / "report" / "tasks" / "0.html").as_uri())
     small, dialog = page.locator("#step-1 .frame img"), page.get_by_role("dialog", name="Screenshot, enlarged")
@@ -138,7 +139,7 @@ async def test_filters_and_search_narrow_the_list(page: Page) -> None:
     await keep_picture(page, "report-filtered")
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("most_listed", "first"), [((1000, 100), 200), ((150, 40), 100)], ids=["laid out", "waiting"])
 async def test_of_a_long_list_the_first_rows_are_shown_and_all_are_searched(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_listed: tuple[int, int], first: int
@@ -166,6 +167,7 @@ async def test_of_a_long_list_the_first_rows_are_shown_and_all_are_searched(
     await page.close()
 
 
+@pytest.mark.slow
 async def test_without_its_script_a_very_long_list_says_what_is_missing(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -159,7 +159,7 @@ async def lengths(visitors: Mapping[str, Visitor]) -> dict[str, int]:
     return {url: len(await visitor.written()) for url, visitor in visitors.items()}
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(start, start + 25) for start in range(0, 200, 25)], ids=str)
 async def test_no_two_tasks_change_one_record_at_once(seeds: range, visitors: dict[str, Visitor]) -> None:
     for seed in seeds:

@@ -36,7 +36,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, forked: Forks) -> Path:
     return root
 
 
-@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("title", "example"), EXAMPLES, ids=[title for title, _ in EXAMPLES])
 def test_an_example_prints_what_it_says(place: Path, title: str, example: str) -> None:
     assert example.count("\n") <= 10

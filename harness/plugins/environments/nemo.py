@@ -19,6 +19,7 @@ from harness.plugins.environments.sessions import Environments
 from harness.plugins.environments.turn import Turn
 
 COOKIE = "cairn_session"
+_ONE_A_STEP = "This call was not performed: one action is performed for each reply, the first one."
 _CAN = {"supports_explicit_close": True, "supports_step_idempotency": True}
 Read = Callable[[Request], Awaitable[object]]
 
@@ -44,7 +45,7 @@ class NemoGym:
         if not isinstance(body, dict):
             raise Problem(VALIDATION_ERROR, "step: give the Responses object")
         action_set, request_id = self._environments.action_set, body.get("_ng_step_request_id")
-        wanted, call_id = _action(body.get("response", body), action_set, request_id)
+        wanted, call_ids = _action(body.get("response", body), action_set, request_id)
         try:
             turn = await self._sessions.step(request.cookies.get(COOKIE), wanted)
         except Problem as problem:
@@ -54,8 +55,10 @@ class NemoGym:
             told |= {"failure_reason": problem.more["failure_reason"]}
             ended = {"observation": None, "reward": 0.0, "terminated": False, "truncated": True}
             return Answer(ended | told | {"info": {"tool_outputs": []}})
-        outputs = [{"call_id": call_id, "output": _text(turn)}] if call_id else []
-        shown = {"observation": None if call_id else _text(turn), "info": {**_CAN, "tool_outputs": outputs}}
+        # The next request needs an output for each call of the last reply.
+        said = [_text(turn), *[_ONE_A_STEP] * (len(call_ids) - 1)]
+        outputs = [{"call_id": call_id, "output": output} for call_id, output in zip(call_ids, said, strict=False)]
+        shown = {"observation": None if call_ids else _text(turn), "info": {**_CAN, "tool_outputs": outputs}}
         ended = {"reward": turn.reward or 0.0, "terminated": turn.done, "truncated": False, "mask_sample": False}
         return Answer(shown | ended)
 
@@ -70,20 +73,24 @@ def _text(turn: Turn) -> str:
     return goal + (f"{turn.told}\n\n" if turn.told else "") + turn.page.text
 
 
-def _action(response: object, action_set: ActionSet, request_id: object) -> tuple[StepRequest, str]:
-    """What is to be done, and the id of the call that asks for it. Raises: Problem: It is not a Responses object."""
+def _action(response: object, action_set: ActionSet, request_id: object) -> tuple[StepRequest, list[str]]:
+    """What is to be done, and the ids of all calls; the first one asks for it.
+
+    Raises:
+        Problem: It is not a Responses object.
+    """
     output = response.get("output") if isinstance(response, dict) else None
     if not isinstance(output, list) or not all(isinstance(item, dict) for item in output):
         raise Problem(VALIDATION_ERROR, "step: output must be the list of a Responses object")
-    for item in output:
-        if item.get("type") == "function_call":
-            called = read_call(item.get("name"), _arguments(item), action_set, request_id)
-            return called, str(item.get("call_id", ""))
+    if calls := [item for item in output if item.get("type") == "function_call"]:
+        called = read_call(calls[0].get("name"), _arguments(calls[0]), action_set, request_id)
+        ids = [str(item.get("call_id", "")) for item in calls]
+        return called, ids if ids[0] else []
     # What a model thought is not what it says.
     contents = [item.get("content") or [] for item in output if item.get("type") != "reasoning"]
     parts = [part for one in contents if isinstance(one, list) for part in one if isinstance(part, Mapping)]
     said = {"action_str": "".join(str(part.get("text", "")) for part in parts), "request_id": request_id}
-    return read_step(said, action_set), ""
+    return read_step(said, action_set), []
 
 
 def _arguments(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -371,11 +371,12 @@ def _is_broken(check: CountCheck, count: int) -> bool:
 
 def _has_order(acts: Sequence[Act], check: OrderCheck, *, perhaps: bool) -> bool:
     """Args:
-    perhaps: Whether acts upon elements that are not known are those that are looked for.
+    perhaps: Whether what is not known is taken in its favour: upon which elements actions were, and whether interrupted
+        ones were performed.
     """
 
     def fits(act: Act, move: Move) -> bool:
-        if act.is_any or not act.is_sure:
+        if act.is_any or (not act.is_sure and not perhaps):
             return perhaps
         if act.name != move.action:
             return False
@@ -386,14 +387,15 @@ def _has_order(acts: Sequence[Act], check: OrderCheck, *, perhaps: bool) -> bool
         return perhaps if found is None else found
 
     moves = check.moves
-    if check.is_contiguous:
-        starts = range(len(acts) - len(moves) + 1)
-        return any(all(fits(acts[at + i], move) for i, move in enumerate(moves)) for at in starts)
-    left = list(moves)
+    done = {0}
+    """How many of the moves were done before this action."""
     for act in acts:
-        if left and fits(act, left[0]):
-            left.pop(0)
-    return not left
+        # An interrupted action that was not performed stands between no two others.
+        before = set() if check.is_contiguous and (act.is_sure or not perhaps) else done
+        done = {0} | before | {count + 1 for count in done if fits(act, moves[count])}
+        if len(moves) in done:
+            return True
+    return False
 
 
 def _why_unknown(act: Act) -> str:

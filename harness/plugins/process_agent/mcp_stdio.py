@@ -7,6 +7,7 @@ with its standard input.
 Source: https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#stdio.
 """
 
+import http.client
 import json
 import os
 import sys
@@ -23,7 +24,7 @@ def answer_to(line: bytes, url: str, token: str) -> bytes | None:
     """The answer to one message; None = it is a notification."""
     try:
         message = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return _error(None, _PARSE_ERROR, f"the line is not JSON: {error}")
     number = message.get("id") if isinstance(message, dict) else None
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Accept": "application/json"}
@@ -33,7 +34,7 @@ def answer_to(line: bytes, url: str, token: str) -> bytes | None:
     except urllib.error.HTTPError as error:
         said = error.read().decode("utf-8", "replace")
         return _error(number, _SERVER_ERROR, f"HTTP {error.code}: {said}")
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         return _error(number, _SERVER_ERROR, f"the gateway of the episode cannot be reached: {error}")
     return b" ".join(body.split(b"\n")) if body else None
 

@@ -102,6 +102,7 @@ class TestEachItsOwn:
             await neighbour.act(InvalidAction())
             assert "all is calm" in neighbour.text and pool.starts == 1
 
+    @pytest.mark.slow
     async def test_one_that_asks_to_be_alone_gets_a_browser_that_ends_with_it(self, wild: Wild) -> None:
         task = a_task()
         async with ChromiumPool(QUICK, sites=lambda _: (wild.site,)) as pool, staying(pool):

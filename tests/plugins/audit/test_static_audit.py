@@ -51,6 +51,7 @@ async def test_no_exploit_passes_a_demo_task_and_webarena_lets_some_through() ->
     assert {("not-achievable", "6"), ("view-source", "3"), ("counting", "14")} <= passed(tried, "webarena")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not WEBARENA.is_file(), reason=f"{WEBARENA} is not there; set GOLDEN_DIR")
 async def test_no_exploit_passes_a_task_of_webarena() -> None:
     tasks = load(WEBARENA, {name: f"http://{name.replace('_', '-')}.test" for name in THEIRS})

@@ -223,7 +223,7 @@ def test_titles_and_addresses_of_any_length_are_cut(tmp_path: Path, capsys: pyte
     assert max(map(len, capsys.readouterr().out.splitlines())) < 1000
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("theme", ["light", "dark"])

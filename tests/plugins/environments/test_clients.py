@@ -48,6 +48,7 @@ def test_gymnasium_finds_nothing_wrong(server: Server) -> None:
     free(server)
 
 
+@pytest.mark.slow
 @needs("gymnasium")
 @pytest.mark.filterwarnings("ignore")
 def test_a_vector_of_environments(server: Server) -> None:
@@ -71,6 +72,7 @@ def test_a_vector_of_environments(server: Server) -> None:
     free(server)
 
 
+@pytest.mark.slow
 @needs("gymnasium")
 @pytest.mark.filterwarnings("ignore")
 def test_without_an_address_a_server_of_its_own_is_started(monkeypatch: pytest.MonkeyPatch) -> None:

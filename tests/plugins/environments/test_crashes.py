@@ -54,6 +54,7 @@ async def test_a_session_survives_its_worker_and_its_browser(serve: Callable[...
     await until(lambda: server.health()["active_sessions"] == 0)
 
 
+@pytest.mark.slow
 async def test_what_is_lost_for_good_is_an_error_and_never_a_reward(serve: Callable[..., Server]) -> None:
     server = serve("task=demo", "environments=1", "resume.max_attempts=1")
     async with client(server) as one:

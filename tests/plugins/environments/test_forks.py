@@ -19,6 +19,7 @@ async def forked(server: Server, **wanted: Any) -> httpx.Response:
         return await http.post("/fork", json=wanted)
 
 
+@pytest.mark.slow
 async def test_forks_begin_at_the_step_of_an_episode_that_goes_on_and_part_from_there(server: Server) -> None:
     async with client(server) as one, client(server) as other:
         first = (await one.reset(task="0", seed=5))["observation"]

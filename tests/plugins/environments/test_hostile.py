@@ -82,6 +82,19 @@ async def test_what_a_model_of_nemo_gym_thinks_is_not_its_action(tmp_path: Path)
         assert [one["order"]["text"] for one in there.lanes.orders] == ["stop [x]"]
 
 
+async def test_of_parallel_calls_of_nemo_gym_the_first_is_performed_and_all_get_an_output(tmp_path: Path) -> None:
+    call = {"type": "function_call", "name": "scroll", "arguments": '{"direction": "down"}'}
+    calls = [{**call, "call_id": name} for name in "abc"]
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+        await http.post("/nemo/reset", json={"task": "0"})
+        step = (await http.post("/nemo/step", json={"output": calls})).json()
+        assert len(there.lanes.orders) == 1
+    outputs = step["info"]["tool_outputs"]
+    assert [one["call_id"] for one in outputs] == ["a", "b", "c"] and step["observation"] is None
+    assert "was not performed" not in outputs[0]["output"]
+    assert all(one["output"].startswith("This call was not performed") for one in outputs[1:])
+
+
 async def test_a_notification_of_mcp_gets_no_response_and_a_ping_gets_one(tmp_path: Path) -> None:
     told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}

@@ -297,7 +297,7 @@ async def test_a_port_that_cannot_be_used_is_one_sentence(monkeypatch: pytest.Mo
         await desk_of((1280, 720), legend=False, say=lambda text: None)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1500), ("dark", 1500), ("light", 390)])
 async def test_the_page_is_accessible_and_hostile_text_is_text(

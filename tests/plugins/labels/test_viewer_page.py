@@ -84,7 +84,7 @@ async def test_a_queue_is_worked_off_by_keys(base: str, run: Path, browser: Brow
     await page.close()
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_the_page_is_accessible_and_fits_a_phone(base: str, run: Path, browser: Browser, theme: str) -> None:

@@ -166,6 +166,7 @@ def test_nothing_of_a_run_is_markup_in_markdown(tmp_path: Path, capsys: pytest.C
     assert {line.count("|") for line in said.splitlines() if line.startswith("|")} == {3}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("theme", ["light", "dark"])

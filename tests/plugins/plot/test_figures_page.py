@@ -131,7 +131,7 @@ def test_the_report_has_the_figures_too(folder: Path, monkeypatch: pytest.Monkey
     assert "Figures: no figures today" in index and "figures.html" not in index
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("place", ["viewer", "report"])
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 390)])

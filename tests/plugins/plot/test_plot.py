@@ -145,6 +145,7 @@ def test_without_the_library_one_sentence_says_how_to_get_it(
     assert found["name"] == "reliability" and found["panels"][0]["series"][0]["run"] == "two"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -165,6 +166,7 @@ def test_bad_input_is_one_sentence(
     assert code == 2 and said in error and error.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_too_many_runs_are_refused_and_as_many_as_can_be_told_apart_are_drawn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,6 +188,7 @@ def test_a_damaged_journal_is_named_and_the_rest_is_drawn(runs: list[Path], caps
     assert "1.traj.jsonl:1" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_hostile_names_are_drawn_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     folder = fill(tmp_path / "x", [Shape(), Shape()], screenshots=False)

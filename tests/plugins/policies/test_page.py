@@ -13,7 +13,7 @@ from tests.plugins.policies.test_policies import filled
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_axe_finds_nothing_serious(browser: Browser, tmp_path: Path, theme: Literal["light", "dark"]) -> None:
     page = await browser.new_page(color_scheme=theme, viewport={"width": 1280, "height": 900})

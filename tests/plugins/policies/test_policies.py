@@ -206,9 +206,16 @@ def test_orders_of_actions(say: Any) -> None:
     assert say(strict, fill("Name", "x"), click("B"), click("Save")) == "violated"
     assert say(loose, fill("Name", "x"), click("B"), click("Save")) == "kept"
     assert say(loose, click("Save"), fill("Name", "x")) == "violated"
+    assert say(strict, fill("Name", "x"), interrupted(click("Save"))) == "unknown"
+    assert say(strict, fill("Name", "x"), interrupted(click("B"))) == "violated", "performed or not"
     assert say(loose, fill("Name", "x"), Mouse(verb="click", x=0.1, y=0.1)) == "unknown"
     assert say(loose, fill("Name", "x"), answer=None) == "dormant", "the limit of steps ended it"
     assert say(loose, fill("Name", "x"), is_over=False) == "unknown"
+    letters = [click(letter) for letter in "ABCD"]
+    long = [{"action_type": "click", "element_text": letter} for letter in "ABCD"]
+    four = policy("is_sequence_match", action_sequence=long)
+    assert say(four, letters[0], *letters) == "kept"
+    assert say(four, *letters[:2], interrupted(click("X")), *letters[2:]) == "unknown", "if X was not performed"
     selected = policy("is_sequence_match", action_sequence=[{"action_type": "fill", "action_selector": "#a"}])
     assert say(selected, Do(fill("Name", "x"), matched=("#a",))) == "kept"
     assert say(selected, Do(fill("Name", "x"), matched=())) == "violated"

@@ -165,6 +165,7 @@ act("stop", answer=" ".join(said))
 """Clicks on what sends something later, asks, and leaves the page."""
 
 
+@pytest.mark.slow
 async def test_a_page_is_not_left_by_a_replay_before_it_has_sent_what_is_recorded(tmp_path: Path, shop: Shop) -> None:
     """The model is not asked again, so the process is faster than it was."""
     came = asyncio.Event()
@@ -531,6 +532,7 @@ async def test_what_a_page_says_is_never_taken_for_the_browsers_own_words(tmp_pa
     assert json.loads(episode.closed.answer) == [[True] * 4, "Session with given id not found.", True, 2]
 
 
+@pytest.mark.slow
 async def test_pages_are_listed_in_the_order_in_which_they_were_opened(tmp_path: Path, shop: Shop) -> None:
     script = RAW + (
         "cdp = Cdp(); opened = [one['targetId'] for one in cdp.pages()]\n"

@@ -120,6 +120,7 @@ def flooded(script: str, folder: Path, *kind: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_unfinished_requests_are_bounded_together(tmp_path: Path) -> None:
     found = flooded(TOOLS + UNFINISHED, tmp_path)
     refused, served = found["said"].split(" refused, ")

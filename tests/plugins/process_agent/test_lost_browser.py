@@ -82,6 +82,7 @@ act("stop", answer=" ".join(said))
 )
 
 
+@pytest.mark.slow
 async def test_an_empty_tab_does_not_cost_the_attempt(tmp_path: Path) -> None:
     def strike(request: bytes) -> None:
         if b"bought" in request and not struck:

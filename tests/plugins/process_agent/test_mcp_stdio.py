@@ -1,7 +1,10 @@
 """The MCP server over standard input and output, as an agent's process finds it in its configuration."""
 
+import json
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -69,3 +72,21 @@ def test_outside_a_run_it_says_what_is_missing() -> None:
         timeout=60,
     )
     assert done.returncode == 2 and "CAIRN_MCP_URL" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("sent", [b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}", b"nothing of HTTP\r\n\r\n"])
+def test_an_answer_that_breaks_off_is_an_error_and_the_next_message_is_read(sent: bytes) -> None:
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(sent)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = threading.Thread(target=serve)
+        serving.start()
+        answer = mcp_stdio.answer_to(b'{"id": 3}', f"http://127.0.0.1:{listener.getsockname()[1]}", "token")
+        serving.join()
+    told = json.loads(answer or b"null")
+    assert told["id"] == 3 and "cannot be reached" in told["error"]["message"]
+    assert b"-32700" in (mcp_stdio.answer_to(b"[" * 100_000, "http://127.0.0.1:1", "token") or b"")

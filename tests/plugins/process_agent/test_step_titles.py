@@ -103,6 +103,7 @@ WANTED = [
 ]
 
 
+@pytest.mark.slow
 async def test_each_action_of_playwright_is_a_step_that_names_element_and_value(tmp_path: Path, shop: Shop) -> None:
     journal = MemoryJournal()
     _, pool = shop
@@ -145,6 +146,7 @@ async def test_wherever_it_is_killed_the_steps_are_the_same(tmp_path: Path, shop
         assert titles(episode) == WANTED, end
 
 
+@pytest.mark.slow
 async def test_a_run_of_an_older_version_goes_on_and_keeps_its_titles(tmp_path: Path, shop: Shop) -> None:
     """It recorded no titles and no scripts: one step holds what the scripts and commands of several actions did."""
     calm = MemoryJournal()

@@ -288,6 +288,7 @@ def test_a_program_is_named_by_a_file_beside_the_tasks(tmp_path: Path, name: str
         list(Real(str(file)).tasks())
 
 
+@pytest.mark.slow
 def test_without_a_sandbox_tasks_with_programs_are_refused_before_anything_is_played(tmp_path: Path) -> None:
     file = with_script(tmp_path, "print('SUCCESS')")
     command = [

@@ -70,6 +70,7 @@ def test_a_folder_of_something_else_is_left_alone(
     assert [one.name for one in folder.iterdir()] == [name]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_run_that_breaks_down_is_one_sentence(
     harness_here: Callable[..., Start],  # noqa: F811

@@ -226,6 +226,7 @@ def test_a_container_without_folders_is_made_again_from_what_was_kept(small: Sma
     assert podman(*ours).stdout.split() == []
 
 
+@pytest.mark.slow
 def test_a_missing_image_is_named_and_never_pulled_unasked(small: SmallSite, image: str) -> None:
     small.write({"app": served("localhost/cairn-no-such-image")}, engine_options=RUNTIME)
     typed = small.type("up")

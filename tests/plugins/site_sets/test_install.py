@@ -41,6 +41,7 @@ def test_an_install_that_cannot_be_done_is_one_sentence(
     assert said in err and str(path) in err and len(err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_scratch_is_empty_at_each_start_and_makes_nothing_dirty(small: SmallSite) -> None:
     command = "test ! -e {scratch}/cache && echo x > {scratch}/cache && exec {python} server.py {port} {data}"
     small.write({"app": shop(command=command, prepare=["test -d {scratch} && echo y > {scratch}/cache"])})

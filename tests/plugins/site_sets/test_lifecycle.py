@@ -45,6 +45,7 @@ def test_up_status_reset_and_down_of_a_site(small: SmallSite) -> None:
     assert "nothing is up" in small.type("status").out
 
 
+@pytest.mark.slow
 def test_a_killed_service_is_named_and_brought_up_at_its_seed(small: SmallSite) -> None:
     small.write()
     small.done("up")
@@ -58,6 +59,7 @@ def test_a_killed_service_is_named_and_brought_up_at_its_seed(small: SmallSite) 
     assert look(url)["orders"] == []
 
 
+@pytest.mark.slow
 def test_a_disk_that_has_no_room_for_a_reset_is_named(
     small: SmallSite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,6 +113,7 @@ def test_the_hook_of_sites_that_are_reset_together_leaves_others_alone(small: Sm
     assert (look(wiki)["orders"], look(wiki)["pid"]) == (["mug"], pid)
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_a_state_to_go_back_to(small: SmallSite) -> None:
     small.write()
     small.done("up")
@@ -269,6 +272,7 @@ def test_a_changed_snapshot_is_found_out_and_a_declared_digest_compared(small: S
     small.write()
 
 
+@pytest.mark.slow
 def test_the_spare_is_used_and_one_that_was_touched_is_not(small: SmallSite) -> None:
     small.write()
     small.done("up")
@@ -420,7 +424,7 @@ KILLS = [(verb, (part + 5 * number) % MOMENTS) for number, verb in enumerate(_VE
 """The first row of each command, which the gate takes, is another moment."""
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "part"), KILLS)
 def test_the_next_command_repairs_what_a_killed_one_left(small: SmallSite, verb: str, part: int) -> None:
     """The command is killed once so many of its system calls have changed the state folder."""

@@ -134,6 +134,7 @@ def test_a_busy_control_plane_is_waited_for_and_its_reset_verified(
         assert small.states() == {"shop@0": "resetting"}
 
 
+@pytest.mark.slow
 def test_a_control_plane_that_lies_is_found_out_by_the_state(small: SmallSite, plane: Plane) -> None:
     small.write(remote(plane, "webharbor"))
     small.done("up")
@@ -147,6 +148,7 @@ def test_a_control_plane_that_lies_is_found_out_by_the_state(small: SmallSite, p
     assert small.states() == {"shop@0": "healthy"} and plane.orders == 0
 
 
+@pytest.mark.slow
 def test_a_reset_without_a_state_to_compare_is_not_called_verified(small: SmallSite, plane: Plane) -> None:
     small.write(remote(plane, "webharbor", state_urls=[]))
     small.done("up")
@@ -155,6 +157,7 @@ def test_a_reset_without_a_state_to_compare_is_not_called_verified(small: SmallS
     assert "seed, verified" in small.done("reset")
 
 
+@pytest.mark.slow
 def test_a_failed_reset_is_said_with_its_message(small: SmallSite, plane: Plane) -> None:
     small.write(remote(plane, "gasse"))
     small.done("up")
@@ -253,6 +256,7 @@ def test_classifieds_say_what_came_of_a_reset_in_their_page(small: SmallSite, pl
     assert "hunter2" not in typed.err, "its answers hold the password of its database"
 
 
+@pytest.mark.slow
 def test_a_page_that_answers_something_else_is_no_reset_of_classifieds(small: SmallSite, plane: Plane) -> None:
     services = remote(plane, "classifieds")
     services["shop"]["control"]["url"] = f"{plane.url}/elsewhere"

@@ -39,6 +39,7 @@ def test_the_recorded_scores_are_of_every_kind() -> None:
         assert len(found) >= 125 and {0.0, 1.0, None} == set(found), kind
 
 
+@pytest.mark.slow
 async def test_scores_are_those_that_the_package_gave() -> None:
     assert await differing(list(cases()), json.loads(RECORDED.read_bytes())) == []
 

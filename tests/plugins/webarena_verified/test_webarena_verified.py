@@ -106,6 +106,7 @@ def test_tasks_have_the_words_and_places_of_the_dataset_and_the_logins_of_webare
     assert kept["addresses"] == {"shopping": "http://onestopmarket.com"}
 
 
+@pytest.mark.slow
 def test_a_subset_is_of_the_same_tasks(stand_in: Callable[..., Path]) -> None:
     package = stand_in()
     assert loaded(package, task="webarena_verified_hard") == loaded(package)[1:]

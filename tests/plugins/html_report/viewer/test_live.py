@@ -82,7 +82,7 @@ async def test_the_list_of_runs_is_filtered_and_sorted_and_stays_so_while_runs_g
     await keep_picture(page, "viewer-runs-sorted")
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_axe_finds_nothing_serious(base: str, browser: Browser, theme: str) -> None:
     page = await browser.new_page(color_scheme=theme)  # type: ignore[arg-type]
