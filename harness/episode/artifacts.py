@@ -135,4 +135,4 @@ def _records(episode: Episode) -> Iterator[Record]:
     for step in episode.steps:
         yield from (step.decided, step.acted)
     yield from chain(episode.asked, episode.answered.values(), episode.commanded, episode.landed, episode.exited)
-    yield from chain(episode.late, episode.violations, episode.failures)
+    yield from chain(episode.late, episode.violations, episode.failures, episode.replied)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 
 from harness.actions import Action
 from harness.api import Artifacts, Decision
@@ -18,11 +19,12 @@ from harness.episode.background import cancellation_as_error, running
 from harness.episode.decision import agent_session, checked_decision, public_episode, public_task, with_shown
 from harness.episode.episode_score import Case, cannot_be_scored, resumed, score
 from harness.episode.job import Job, recorded_task, task_digest
-from harness.episode.recorder import EpisodeDeps, JournalJudgeReplies, JournalWriter, Recorder
+from harness.episode.recorder import EpisodeDeps, JournalJudgeReplies, JournalReplies, JournalWriter, Recorder
 from harness.episode.references import is_scored_with, realigned, reference_for
-from harness.errors import EpisodeLeft, InfraError, JournalError, SiteUnavailable, UsageError
+from harness.errors import EpisodeLeft, HarnessError, InfraError, JournalError, SiteUnavailable, UsageError
 from harness.journal.memory_artifacts import MemoryArtifacts
 from harness.journal.prompt_store import put_messages
+from harness.llm.decision_replies import DecisionReplies
 from harness.llm.request_scope import RequestScope, requests_of
 from harness.protocols import (
     AgentSession,
@@ -316,12 +318,22 @@ class EpisodeRunner:
 
     async def _decide(self, env: Environment, agent: AgentSession, view: LiveObservation) -> None:
         self._tell(Phase.deciding)
-        self._asking = scope = self._scope(step.decided.asked for step in self._journal.episode.steps)
+        episode = self._journal.episode
+        recorded = chain((step.decided.asked for step in episode.steps), (reply.asked for reply in episode.replied))
+        self._asking = scope = self._scope(recorded)
+        kept = JournalReplies(self._recorder, scope)
+        scope.replies = replies = DecisionReplies(kept, is_begun=kept.is_begun)
         with self._timed("decide") as elapsed_ms:
             async with running(self._watch_for_late(env)):
                 shown = replace(view, task_images=self._task_images)
                 with requests_of(scope):
-                    decided = await agent.decide(self._asked, public_episode(self._journal.episode), shown)
+                    try:
+                        decided = await agent.decide(self._asked, public_episode(episode), shown)
+                    except HarnessError:
+                        await replies.fail()
+                        raise
+                    finally:
+                        replies.close()
         if decided is None and agent is not self._deps.agent:
             return
         decision = checked_decision(decided)
@@ -330,7 +342,10 @@ class EpisodeRunner:
         # Waiting for a permit is not the agent's time.
         took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)
         asked = scope.recorded()
-        await self._recorder.keep(lambda: replace(self._decided(decision, effects_seen, took_ms), asked=asked))
+        counted = replies.counted(decision.reply)
+        await self._recorder.keep(
+            lambda: replace(self._decided(decision, effects_seen, took_ms), asked=asked, counted=counted)
+        )
         self._asking = None
 
     def _decided(self, decision: Decision, effects_seen: Mapping[str, str], took_ms: float) -> Decided:

@@ -21,7 +21,7 @@ from harness.episode.background import SerialWriter
 from harness.errors import BrowserLost, InfraError, ShutdownRequested
 from harness.journal.prompt_store import put_messages
 from harness.llm.request_scope import RequestScope
-from harness.protocols import EpisodeScorer, InDoubt, Progress, SessionAgent, StagingArtifacts
+from harness.protocols import EpisodeScorer, InDoubt, Progress, SessionAgent, StagingArtifacts, StoredReply
 from harness.records import (
     Doubt,
     DoubtReason,
@@ -35,6 +35,8 @@ from harness.records import (
     Message,
     Observation,
     Record,
+    Replied,
+    Reply,
     SideEffect,
     Task,
     Usage,
@@ -178,6 +180,12 @@ class Recorder:
             seen = replace(seen, screenshot=put(view.image))
         return seen if view.html is None else replace(seen, html=put(dumps(view.html)))
 
+    def revealed(self, digest: str) -> bytes | None:
+        """An artifact with its secrets put back; None = they are not those of this run."""
+        redactor, data = self._deps.redactor, self._counted.read(digest)
+        found = redactor.reveal_data(data)
+        return found if redactor.data(found) == data else None
+
     def note(self, effects: tuple[SideEffect, ...]) -> None:
         """Effects were seen; the next `late` or `failure` records them."""
         self._unrecorded.extend(effects)
@@ -253,6 +261,53 @@ class Recorder:
 
 def _accepted(why: str) -> InDoubt:
     return InDoubt(resolution=DoubtResolution.ACCEPTED, why=why)
+
+
+class JournalReplies:
+    """`KeptReplies` of the decision that is made next."""
+
+    def __init__(self, recorder: Recorder, scope: RequestScope) -> None:
+        episode = recorder.episode
+        self._recorder = recorder
+        self._scope = scope
+        self._step = len(episode.steps) + 1
+        self._known = {reply.key: reply for reply in episode.replied if reply.step == self._step}
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there are any."""
+        return bool(self._known)
+
+    async def read(self, key: str) -> tuple[StoredReply, Usage] | None:
+        if (replied := self._known.get(key)) is None:
+            return None
+        found = [await self._stored(digest) for digest in (replied.response, replied.request) if digest]
+        if None in found:
+            return None
+        raw, *request = found
+        stored = StoredReply(raw=raw, request_id=replied.request_id, request=request[0] if request else b"")
+        return stored, replied.usage
+
+    async def _stored(self, digest: str) -> bytes | None:
+        return await self._recorder.write(lambda: self._recorder.revealed(digest))
+
+    async def keep(self, key: str, reply: Reply) -> None:
+        asked, artifacts = self._scope.recorded(), self._recorder.artifacts
+        if not reply.usage.from_cache:  # what came over the network is counted by this record now
+            self._scope.spent = self._scope.spent.without(reply.usage)
+        await self._recorder.keep(
+            lambda: Replied(
+                step=self._step,
+                key=key,
+                model=reply.model,
+                usage=reply.usage,
+                response=artifacts.put(reply.raw),
+                request=store_response(reply.request, artifacts),
+                request_id=reply.request_id,
+                asked=asked,
+                at=self._recorder.now(),
+            )
+        )
 
 
 # Replies are records: a cache beside the journal would keep what was paid for in two places.

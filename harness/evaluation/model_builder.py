@@ -13,6 +13,7 @@ from harness.evaluation.reply_caches import address_of
 from harness.journal.reply_cache import ReplyCache
 from harness.llm.cached_model import CachedModel
 from harness.llm.circuit_breaker import CircuitBreakerModel, OutageWaiter
+from harness.llm.decision_replies import JournaledModel
 from harness.llm.endpoint_model import EndpointModel
 from harness.llm.exchange import Exchanger
 from harness.llm.judge_breaker import JudgeBreaker
@@ -109,7 +110,8 @@ class Models:
         )
         rate_limiter = self._lane_limiter(self.rate_limiter, lane)
         model = CircuitBreakerModel(chat, rate_limiter, max_outage_s=self.llm.max_outage_s, monotonic=working_s)
-        return self._cached(model, chat, self.llm)
+        address = address_of(self.llm, chat.endpoint)
+        return JournaledModel(self._cached(model, chat, self.llm), chat, address=address, redact=self.redactor.data)
 
     async def bare_model(
         self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None, lane: int = 0

@@ -7,7 +7,8 @@ clock.
     opened(1) ─► acted(0) ─► decided(1) ─► acted(1) ─► … ─► decided(k: stop) ─► closed ─► judged … scored …
     opened(n+1) may follow failed, closed or scored, and anything when the attempt has moved to other instances of its
     sites; failed, resumed, late and doubt come at any time while the attempt is open, and so do asked, answered,
-    commanded, landed, diverged, policy_violation and exited, which an agent's process causes.
+    commanded, landed, diverged, policy_violation and exited, which an agent's process causes; replied comes before its
+    decision.
 
 An attempt of a fork begins with inherited steps: lines of its first attempt, which later ones begin with, too.
 
@@ -39,6 +40,7 @@ from harness.records import (
     PolicyViolation,
     ProcessRecord,
     Record,
+    Replied,
     Resumed,
     Scored,
     SideEffect,
@@ -63,10 +65,10 @@ def check(episode: Episode, record: Record) -> str | None:
 
 
 def _check_in_attempt(  # noqa: PLR0911 (one case per kind)
-    episode: Episode, record: Decided | Acted | Resumed | Late | Doubt | Closed | Failed
+    episode: Episode, record: Replied | Decided | Acted | Resumed | Late | Doubt | Closed | Failed
 ) -> str | None:
     match record:
-        case Decided():
+        case Replied() | Decided():
             return _check_decided(episode, record)
         case Acted():
             return _check_acted(episode, record)
@@ -88,8 +90,8 @@ def fold(episode: Episode, record: Record) -> Episode:
     match record:
         case Opened():
             return _opened(episode, record)
-        case Decided():
-            return _decided(episode, record)
+        case Replied() | Decided():
+            return _replied(episode, record) if isinstance(record, Replied) else _decided(episode, record)
         case Acted():
             return _acted(episode, record)
         case Closed() | Judged() | Scored():
@@ -134,6 +136,7 @@ def _inherited(episode: Episode, record: Opened) -> Episode:
     return Episode(
         arrival=episode.arrival,
         steps=episode.steps[: record.fork.step],
+        replied=tuple(reply for reply in episode.replied if reply.step <= record.fork.step),
         # Inherited lines keep the times of the run they were copied from, all of them before this fork was opened.
         late=tuple(late for late in episode.late if late.at < before.at),
         doubts=tuple(doubt for doubt in episode.doubts if doubt.at < before.at),
@@ -145,22 +148,32 @@ def _is_inherited(episode: Episode, step: int) -> bool:
     return episode.opened is not None and episode.opened.fork is not None and step <= episode.opened.fork.step
 
 
+def _replied(episode: Episode, record: Replied) -> Episode:
+    replied = (*episode.replied, record)
+    if _is_inherited(episode, record.step):
+        return _changed(episode, replied=replied, inherited_usage=episode.inherited_usage + record.usage)
+    # Counted here and not in its decision, as the process may be killed between the two.
+    usage, total_usage = episode.usage + record.usage, episode.total_usage + record.usage
+    return _changed(episode, replied=replied, usage=usage, total_usage=total_usage)
+
+
 def _decided(episode: Episode, record: Decided) -> Episode:
+    spent = record.usage.without(record.counted) if episode.replied else record.usage
     if _is_inherited(episode, record.step):
         return _changed(
             episode,
             pending=record,
             is_unsent=False,
-            inherited_usage=episode.inherited_usage + record.usage,
+            inherited_usage=episode.inherited_usage + spent,
             has_acted=episode.has_acted or record.action.may_change_sites(),
         )
     return _changed(
         episode,
         pending=record,
         is_unsent=False,
-        usage=episode.usage + record.usage,
+        usage=episode.usage + spent,
         has_acted=episode.has_acted or record.action.may_change_sites(),
-        total_usage=episode.total_usage + record.usage,
+        total_usage=episode.total_usage + spent,
         elapsed_ms=episode.elapsed_ms + record.elapsed_ms,
         total_elapsed_ms=episode.total_elapsed_ms + record.elapsed_ms,
     )
@@ -293,9 +306,9 @@ def _check_opened(episode: Episode, record: Opened) -> str | None:
     return None
 
 
-def _check_decided(episode: Episode, record: Decided) -> str | None:
+def _check_decided(episode: Episode, record: Replied | Decided) -> str | None:
     if episode.arrival is None:
-        return "decided before anything was observed"
+        return f"{record.kind} before anything was observed"
     if episode.pending is not None:
         return f"decision {record.step} while decision {episode.pending.step} is pending"
     if record.step != len(episode.steps) + 1:

@@ -27,6 +27,7 @@ from harness.records import (
     Opened,
     ProcessRecord,
     Record,
+    Replied,
     Resumed,
     Scored,
 )
@@ -105,6 +106,9 @@ def _until(attempt: list[tuple[bytes, Record]], step: int) -> list[tuple[bytes, 
         match record:
             case Decided() if record.step > step:
                 break
+            # Of the decision that the fork makes anew.
+            case Replied() if record.step > step:
+                continue
             case Closed() | Judged() | Scored():
                 break
             # How the other run was led back to a page says nothing of this one.

@@ -6,12 +6,11 @@ nothing. The reply is read from the kept bytes as from the network, so everythin
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any
 
 from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
-from harness.codec import dumps
 from harness.llm.endpoint_model import EndpointModel
+from harness.llm.request_digest import RequestDigest
 from harness.llm.request_scope import current_scope
 from harness.protocols import ReplyStore, StoredReply
 
@@ -33,14 +32,12 @@ class CachedModel:
             model: Asks `endpoint`, with all that is around it.
             endpoint: Says how a request looks, and reads its reply.
             replies: Where replies are kept.
-            address: Whom the requests go to, without credentials: part of what a request is.
-            redact: Takes secrets out of a request before it is hashed.
+            address: As of `RequestDigest`; so is `redact`.
         """
         self._model = model
         self._endpoint = endpoint
         self._replies = replies
-        self._address = dict(address)
-        self._redact = redact
+        self._digest = RequestDigest(endpoint, address=address, redact=redact)
 
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         """See `ChatModel.ask`; outside of an episode nothing is kept."""
@@ -68,8 +65,3 @@ class CachedModel:
             # In a thread, as other lanes go on meanwhile: it waits up to ten seconds for the lock of the folder.
             await asyncio.to_thread(self._replies.write, key, kept)
         return reply
-
-    def _digest(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool]) -> str:
-        request = {"address": self._address, "request": self._endpoint.request(messages, tools)}
-        # By the names of secrets: after a change of password the same question finds its reply.
-        return sha256(self._redact(dumps(request))).hexdigest()

@@ -11,10 +11,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from harness.codec import digest
 from harness.records import Usage
+
+if TYPE_CHECKING:
+    from harness.llm.decision_replies import DecisionReplies
 
 
 @dataclass
@@ -33,6 +36,8 @@ class RequestScope:
     """What answers cost that came over the network, whatever became of them."""
     lane: int = 0
     """The one that plays the trial."""
+    replies: "DecisionReplies | None" = None
+    """Of the decision that is being made; None = what is asked is for no decision."""
 
     @classmethod
     def after(cls, task_id: str, trial: int, recorded: Iterable[tuple[str, ...]], *, lane: int = 0) -> Self:

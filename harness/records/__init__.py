@@ -1,10 +1,10 @@
 """Everything the harness knows, as frozen records.
 
-Task is what was asked; Message, Tool and Reply are what passes between an agent and its model; Opened, Decided, Acted,
-Resumed, Late, Doubt, Closed, Failed, Judged and Scored are the lines of a journal, each with its `kind` tag, and Asked,
-Answered, Commanded, Landed, Diverged, PolicyViolation and Exited those that an agent's process adds; Episode is what
-the fold makes of them and is never written. Records hold no behaviour beyond reading themselves. URLs in records are
-canonical (see `Site`), never those of one deployment.
+Task is what was asked; Message, Tool and Reply are what passes between an agent and its model; Opened, Replied,
+Decided, Acted, Resumed, Late, Doubt, Closed, Failed, Judged and Scored are the lines of a journal, each with its `kind`
+tag, and Asked, Answered, Commanded, Landed, Diverged, PolicyViolation and Exited those that an agent's process adds;
+Episode is what the fold makes of them and is never written. Records hold no behaviour beyond reading themselves. URLs
+in records are canonical (see `Site`), never those of one deployment.
 """
 
 from harness.records.chat_messages import ComputerTool, Message, Reply, Tool, ToolCall
@@ -26,6 +26,7 @@ from harness.records.journal_lines import (
     ProcessRecord,
     Record,
     Refused,
+    Replied,
     Resumed,
     Scored,
     Selected,
@@ -97,6 +98,7 @@ __all__ = [
     "Reference",
     "Refused",
     "ReopenedPage",
+    "Replied",
     "Reply",
     "Resumed",
     "Scored",

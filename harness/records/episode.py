@@ -16,6 +16,7 @@ from harness.records.journal_lines import (
     Judged,
     Late,
     Opened,
+    Replied,
     Resumed,
     Scored,
     SideEffect,
@@ -63,6 +64,8 @@ class Episode:
     """Of this attempt."""
     doubts: tuple[Doubt, ...] = ()
     """Of this attempt."""
+    replied: tuple[Replied, ...] = ()
+    """Replies of this attempt that are not the only ones of their decision; the newest may be of one not made yet."""
     asked: tuple[Asked, ...] = ()
     """What the agent's process has asked its model in this attempt; request n is at n - 1."""
     answered: Mapping[int, Answered] = field(default_factory=dict)
@@ -145,9 +148,11 @@ class Episode:
         return found
 
     def spent(self) -> Mapping[int, Usage]:
-        """Step to what its decision cost in this attempt, with what the agent's process asked before it."""
+        """Step to what its decision cost in this attempt, with what was asked before it."""
         decided = (*(one.decided for one in self.steps), *((self.pending,) if self.pending else ()))
-        found = {one.step: one.usage for one in decided}
+        found = {one.step: one.usage.without(one.counted) for one in decided}
+        for reply in self.replied:
+            found[reply.step] = found.get(reply.step, Usage()) + reply.usage
         for one in self.asked:
             if one.number in self.answered:
                 found[one.step] = found.get(one.step, Usage()) + self.answered[one.number].usage

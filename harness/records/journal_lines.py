@@ -126,6 +126,8 @@ class Decided:
     asked: tuple[str, ...] = optional(())
     """Digests of the requests of this step, in order, when the reply cache was on: those of an attempt say which
     occurrence the next equal one is."""
+    counted: Usage = optional(Usage())  # noqa: RUF009 (a field)
+    """How much of `usage` earlier `replied` records of the step count already."""
     elapsed_ms: float
     at: float
 
@@ -133,6 +135,32 @@ class Decided:
     def is_cached(self) -> bool:
         """Whether a reply came from the reply cache, so that `elapsed_ms` says nothing about the model."""
         return self.usage.from_cache > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replied:
+    """A reply to one of several requests of a decision, durable before the next of them is sent: it was paid for.
+
+    The only reply of a decision, and the last of several, are in its `decided`.
+    """
+
+    kind: ClassVar[str] = "replied"
+    step: int
+    """Number of the decision that was not made yet."""
+    key: str
+    """Digest of what was asked, of whom, and how often the decision had asked it before: it is not asked again."""
+    model: str
+    """As the endpoint named it."""
+    usage: Usage
+    response: str
+    """As `Decided.response`."""
+    request: str | None = optional(None)
+    """As `Decided.request`."""
+    request_id: str = optional("")
+    """As `Decided.request_id`."""
+    asked: tuple[str, ...] = optional(())
+    """As `Decided.asked`."""
+    at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -389,5 +417,5 @@ class Scored:
 
 
 ProcessRecord = Asked | Answered | Commanded | Landed | Diverged | Exited | PolicyViolation
-Record = Opened | Decided | Acted | Resumed | Late | Doubt | Closed | Failed | Judged | Scored | ProcessRecord
+Record = Opened | Replied | Decided | Acted | Resumed | Late | Doubt | Closed | Failed | Judged | Scored | ProcessRecord
 """One line of a journal."""

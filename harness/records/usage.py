@@ -35,6 +35,22 @@ class Usage:
         """Prompt and completion together."""
         return self.prompt_tokens + self.completion_tokens
 
+    def without(self, part: "Usage") -> "Usage":
+        """What is left of it when `part`, which it contains, is counted elsewhere; `priced` stays as it is."""
+        return Usage(
+            prompt_tokens=max(0, self.prompt_tokens - part.prompt_tokens),
+            completion_tokens=max(0, self.completion_tokens - part.completion_tokens),
+            # Differences of floats: a sum less its parts may be a little below 0.
+            cost_usd=max(0.0, self.cost_usd - part.cost_usd),
+            priced=self.priced,
+            requests=max(0, self.requests - part.requests),
+            cached_tokens=max(0, self.cached_tokens - part.cached_tokens),
+            cache_write_tokens=max(0, self.cache_write_tokens - part.cache_write_tokens),
+            reasoning_tokens=max(0, self.reasoning_tokens - part.reasoning_tokens),
+            saved_usd=self.saved_usd - part.saved_usd,
+            from_cache=max(0, self.from_cache - part.from_cache),
+        )
+
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,

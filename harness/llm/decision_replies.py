@@ -1,0 +1,177 @@
+"""A decision that asks its model more than once pays no reply twice.
+
+An agent asks again because it could not read a reply, or asks for several opinions. Until the decision is made, nothing
+of that is in its record; so a reply that is not the only one gets a record of its own, before the next request is sent
+or as soon as another one is on its way. The reply of a decision that asks once costs no record more.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Protocol
+
+from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
+from harness.codec import digest
+from harness.errors import HarnessError
+from harness.llm.endpoint_model import EndpointModel
+from harness.llm.request_digest import RequestDigest
+from harness.llm.request_scope import current_scope
+from harness.protocols import StoredReply
+from harness.records import Usage
+
+
+class KeptReplies(Protocol):
+    """Replies of the decision that are on record, by `Replied.key`."""
+
+    async def read(self, key: str) -> tuple[StoredReply, Usage] | None:
+        """What was answered, and what it cost; None = it is not on record."""
+        ...
+
+    async def keep(self, key: str, reply: Reply) -> None:
+        """Record it, durably."""
+        ...
+
+
+class _Request:
+    def __init__(self, digest_of: Callable[[], str]) -> None:
+        self._digest_of = digest_of
+
+    @cached_property
+    def digest(self) -> str:
+        return self._digest_of()  # late: most decisions ask once, and then nobody needs it
+
+
+class DecisionReplies:
+    """What one decision asks; `close` when it is made."""
+
+    def __init__(self, kept: KeptReplies, *, is_begun: bool) -> None:
+        """
+        Args:
+            is_begun: Whether replies of the decision are on record.
+        """
+        self._kept = kept
+        self._is_begun = is_begun
+        self._is_open = True
+        self._requests: list[_Request] = []
+        self._unrecorded: list[tuple[_Request, Reply]] = []
+        self._recorded: list[Reply] = []
+        """Of what was given out."""
+        self._given = Usage()
+        self._on_their_way = 0
+        self._recording = asyncio.Lock()
+        self._has_failed = False
+
+    async def ask(
+        self,
+        digest_of: Callable[[], str],
+        ask: Callable[[], Awaitable[Reply]],
+        read: Callable[[StoredReply], Reply | None],
+    ) -> Reply:
+        """The reply on record, else that of the model.
+
+        Args:
+            digest_of: Gives the digest of the request.
+            ask: Sends it.
+            read: Reads the body of an answer.
+        """
+        if not self._is_open:  # by what an agent left running after its decision
+            return await ask()
+        request = _Request(digest_of)
+        self._requests.append(request)
+        if len(self._requests) > 1:
+            await self._record()
+        reply = await self._found(request, read)
+        return await self._sent(request, ask) if reply is None else reply
+
+    async def _found(self, request: _Request, read: Callable[[StoredReply], Reply | None]) -> Reply | None:
+        if not self._is_begun or (found := await self._kept.read(self._key(request))) is None:
+            return None
+        stored, usage = found
+        if (reply := read(stored)) is None:
+            return None
+        reply = replace(reply, usage=usage)
+        self._recorded.append(reply)
+        self._given += usage
+        return reply
+
+    async def _sent(self, request: _Request, ask: Callable[[], Awaitable[Reply]]) -> Reply:
+        self._on_their_way += 1
+        try:
+            reply = await ask()
+        except HarnessError:
+            self._has_failed = True
+            raise
+        finally:
+            self._on_their_way -= 1
+        self._given += reply.usage
+        if reply.raw:
+            self._unrecorded.append((request, reply))
+        if self._on_their_way:
+            await self._record()
+        return reply
+
+    async def fail(self) -> None:
+        """The decision was not made: what was answered beside a request that failed is recorded.
+
+        Not where the agent itself failed: the same reply would make it fail again.
+        """
+        if self._has_failed:
+            await self._record()
+
+    def close(self) -> None:
+        """The decision was made; its own record has what is not recorded yet."""
+        self._is_open = False
+
+    def counted(self, reply: Reply) -> Usage:
+        """How much of what `reply` says that the decision cost is counted by records of replies."""
+        if not self._recorded:
+            return Usage()
+        if reply.usage.tokens >= self._given.tokens and reply.usage.requests >= self._given.requests:
+            return sum((one.usage for one in self._recorded), Usage())
+        # An agent that does not add up its requests: only those whose answers it names.
+        named, counted = Counter((*reply.earlier, reply.raw)), Usage()
+        for one in self._recorded:
+            if named[one.raw]:
+                named[one.raw] -= 1
+                counted += one.usage
+        return counted
+
+    async def _record(self) -> None:
+        async with self._recording:  # who finds nothing to record must not send before the record of another is there
+            while self._unrecorded and self._is_open:
+                request, reply = self._unrecorded.pop(0)
+                self._recorded.append(reply)
+                await self._kept.keep(self._key(request), reply)
+
+    def _key(self, request: _Request) -> str:
+        earlier = self._requests[: self._requests.index(request)]
+        occurrence = sum(one.digest == request.digest for one in earlier)
+        return digest({"request": request.digest, "occurrence": occurrence})
+
+
+class JournaledModel:
+    """A `ChatModel`, the outermost part of the model under test."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        endpoint: EndpointModel,
+        *,
+        address: Mapping[str, Any],
+        redact: Callable[[bytes], bytes],
+    ) -> None:
+        """See `CachedModel`."""
+        self._model = model
+        self._endpoint = endpoint
+        self._digest = RequestDigest(endpoint, address=address, redact=redact)
+
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
+        """See `ChatModel.ask`; outside of a decision nothing is recorded."""
+        scope = current_scope()
+        if scope is None or scope.replies is None:
+            return await self._model.ask(messages, tools)
+        return await scope.replies.ask(
+            lambda: self._digest(messages, tools), lambda: self._model.ask(messages, tools), self._endpoint.kept_reply
+        )
