@@ -281,12 +281,11 @@ class JournalReplies:
     async def read(self, key: str) -> tuple[StoredReply, Usage] | None:
         if (replied := self._known.get(key)) is None:
             return None
-        found = [await self._stored(digest) for digest in (replied.response, replied.request) if digest]
-        if None in found:
+        raw = await self._stored(replied.response)
+        request = await self._stored(replied.request) if replied.request else b""
+        if raw is None or request is None:
             return None
-        raw, *request = found
-        stored = StoredReply(raw=raw, request_id=replied.request_id, request=request[0] if request else b"")
-        return stored, replied.usage
+        return StoredReply(raw=raw, request_id=replied.request_id, request=request), replied.usage
 
     async def _stored(self, digest: str) -> bytes | None:
         return await self._recorder.write(lambda: self._recorder.revealed(digest))

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock, Thread
 
@@ -29,7 +30,7 @@ from harness.journal.index import EpisodeResult
 from harness.journal.store import RunFolder, lock_token
 from harness.llm.permits import OutageNoted, PermitGranted, RejectionNoted, RemoteRateLimiter
 from harness.protocols import ProgressEvent
-from harness.runner.executors.ipc import check_data, encode_message, read_messages_blocking
+from harness.runner.executors.ipc import MOST_SAID, check_data, encode_message, read_messages_blocking
 from harness.runner.executors.remote_host import RemoteHost
 from harness.runner.executors.remote_store import RemoteStore, Store, StoreReceived
 from harness.runner.executors.worker_messages import (
@@ -79,7 +80,10 @@ class Wire:
     async def settle(
         self, lane: int, job: Job, *, over: bool, site_down: bool = False, outcome: EpisodeResult | None = None
     ) -> None:
-        say(encode_message(SettleJob(lane=lane, over=over, alone=job.alone, site_down=site_down, outcome=outcome)))
+        settled = SettleJob(lane=lane, over=over, alone=job.alone, site_down=site_down, outcome=outcome)
+        said = encode_message(settled)
+        # Addresses that a page has sent to may be many and long; the supervisor reads the journal instead.
+        say(said if len(said) <= MOST_SAID else encode_message(replace(settled, outcome=None)))
 
     def tell(self, event: ProgressEvent) -> None:
         say(encode_message(Progressed(event=event)))

@@ -4,7 +4,20 @@ The limits are far above anything that a run measures, and low enough that sums 
 numbers. Pure.
 """
 
-from harness.records import Acted, Answered, Decided, Episode, Exited, Judged, Record, Replied, Resumed, Scored, Usage
+from harness.records import (
+    Acted,
+    Answered,
+    Decided,
+    Episode,
+    Exited,
+    Failed,
+    Judged,
+    Record,
+    Replied,
+    Resumed,
+    Scored,
+    Usage,
+)
 
 MAX_TIMESTAMP_S = 253_402_300_800.0
 """The year 10000, in seconds since the epoch; no calendar goes beyond."""
@@ -32,7 +45,7 @@ def invalid_record(record: Record) -> str | None:
             return f"elapsed_ms={record.elapsed_ms:g} is not a duration"
         case Decided() if why := invalid_usage(record.counted):
             return why
-        case Decided() | Replied() | Judged() | Answered():
+        case Decided() | Replied() | Failed() | Judged() | Answered():
             return invalid_usage(record.usage)
         case Scored():
             return next((why for one in record.verdicts if (why := invalid_usage(one.usage))), None)

@@ -52,6 +52,11 @@ async def test_an_answer_that_never_ends_is_given_up_in_time(begin: bytes) -> No
         assert await is_up(url, timeout_s=0.5) is begin.endswith(b"\r\n\r\n"), "it has answered with its status"
 
 
+async def test_a_site_that_thinks_before_its_first_chunk_is_up() -> None:
+    async with serving(HEAD + b"transfer-encoding: chunked\r\n\r\n") as url, asyncio.timeout(15):
+        assert await is_up(url, timeout_s=0.5)
+
+
 @asynccontextmanager
 async def a_web() -> AsyncIterator[Web]:
     web = Web()

@@ -71,3 +71,26 @@ async def test_an_element_in_a_form_with_named_fields_is_named(web: Web, chromiu
         x, y = await asked(visit, "(({x, y}) => [x + 5, y + 5])(document.querySelector('h1').getBoundingClientRect())")
         seen = await window._elements.read(window.tabs.current, (x, y))
         assert seen is not None and (seen.role, seen.name) == ("heading", "Heading")
+
+
+async def test_a_page_with_a_class_called_document_is_waited_for(web: Web, chromium: ChromiumPool) -> None:
+    script = "<script>class Document {} class Reflect {}</script>"
+    button = "<button onclick=\"setTimeout(() => out.textContent = 'done', 300)\">Go</button><p id=out></p>"
+    web.page("/", f"{script}{button}")
+    async with visiting(chromium, web) as visit:
+        assert visit.notices == ""
+        assert "'done'" in await visit.click("button", "Go")
+        assert visit.notices == ""
+
+
+async def test_a_form_called_host_holds_nothing_up(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<form name=host><label>Name <input></label></form><p onkeyup=1>other</p><h1>Heading</h1>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Name"), text="typed", enter=False))
+        assert "value: 'typed'" in visit.text
+        window = visit.env._window
+        x, y = await asked(visit, "(({x, y}) => [x + 5, y + 5])(document.querySelector('h1').getBoundingClientRect())")
+        seen = await window._elements.read(window.tabs.current, (x, y))
+        assert seen is not None and (seen.role, seen.name) == ("heading", "Heading")
+        await window._elements.read(window.tabs.current, (390, 390))
+        assert await asked(visit, "1 + 1") == 2, "asking where no control is keeps no script running"

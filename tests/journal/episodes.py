@@ -26,6 +26,7 @@ from harness.records import (
     Observation,
     Opened,
     Record,
+    Replied,
     Resumed,
     Scored,
     SideEffect,
@@ -62,6 +63,11 @@ def decided(step: int, action: Action | None = None, *, reply: str = "```click [
         elapsed_ms=100.0,
         at=2.0,
     )
+
+
+def replied(step: int, key: str = "k") -> Replied:
+    usage = Usage(prompt_tokens=7, completion_tokens=1, cost_usd=0.25, requests=1)
+    return Replied(step=step, key=key, model="m", usage=usage, response="1" * 64, at=float(step))
 
 
 def acted(step: int, text: str = "[1] link 'Thé\u2028'") -> Acted:

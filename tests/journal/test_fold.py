@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from harness.actions import Stop
 from harness.journal.fold import check, fold
 from harness.journal.index import result_of
+from harness.journal.record_limits import invalid_record
 from harness.records import (
     Acted,
     CloseReason,
@@ -31,6 +32,7 @@ from tests.journal.episodes import (
     judged,
     late,
     opened,
+    replied,
     resumed,
     scored,
     task,
@@ -49,6 +51,12 @@ LEGAL: list[tuple[tuple[Record, ...], Record]] = [
     ((opened(),), acted(0)),
     ((opened(),), failed()),
     (BEGUN, decided(1)),
+    (BEGUN, replied(1)),
+    ((*BEGUN, replied(1)), replied(1, "l")),
+    ((*BEGUN, replied(1)), decided(1)),
+    ((*BEGUN, replied(1)), failed()),
+    ((*BEGUN, replied(1)), resumed(0)),
+    ((*BEGUN, replied(1)), closed(CloseReason.BUDGET)),
     (BEGUN, failed()),
     (BEGUN, resumed(0)),
     (BEGUN, closed(CloseReason.BUDGET)),
@@ -292,3 +300,22 @@ def test_folding_changes_nothing_in_place(records: list[Record]) -> None:
 def test_an_episode_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
         folded(BEGUN).pending = None  # type: ignore[misc]
+
+
+def test_no_failure_costs_less_than_nothing() -> None:
+    lost = failed()
+    assert invalid_record(lost) is None
+    assert invalid_record(replace(lost, usage=Usage(prompt_tokens=-5))) == "prompt_tokens=-5 is not a count"
+
+
+def test_a_reply_is_counted_when_it_comes_and_not_again_with_its_decision() -> None:
+    paid = replied(1).usage
+    asking = folded((*BEGUN, replied(1)))
+    assert (asking.usage, asking.total_usage, asking.spent()) == (paid, paid, {1: paid})
+    of_all = replace(decided(1), usage=decided(1).usage + paid, counted=paid)
+    done = folded((*BEGUN, replied(1), of_all))
+    assert done.usage == done.total_usage == done.spent()[1] == of_all.usage
+    of_last = folded((*BEGUN, replied(1), decided(1)))
+    assert of_last.usage == of_last.spent()[1] == paid + decided(1).usage
+    again = folded((*BEGUN, replied(1), failed(), opened(2)))
+    assert (again.replied, again.usage, again.total_usage) == ((), Usage(), paid)

@@ -12,7 +12,7 @@ from harness.journal.log import attempts, read
 from harness.journal.store import RunFolder
 from harness.records import Fork, Opened, Record, SideEffect, Usage
 from harness.secrets.redaction import NO_SECRETS
-from tests.journal.episodes import acted, decided, failed, late, opened, resumed
+from tests.journal.episodes import acted, decided, failed, late, opened, replied, resumed
 
 EFFECT = SideEffect(method="POST", url="http://shop.localhost/cart", status=None)
 PARENT: tuple[Record, ...] = (
@@ -98,6 +98,18 @@ def test_a_further_attempt_begins_with_the_inherited_steps(runs: tuple[RunFolder
 
     found = inherit(path, 1)
     assert list(found.bodies) == bodies(path)[1:6], "the second attempt has the lines of the first"
+
+
+def test_replies_of_inherited_steps_are_inherited_and_those_of_the_next_are_not(
+    runs: tuple[RunFolder, RunFolder],
+) -> None:
+    parent, fork = runs
+    paid = replied(1).usage
+    first = replace(decided(1), usage=decided(1).usage + paid, counted=paid)
+    path = forked(fork, write(parent, (opened(), acted(0), replied(1), first, acted(1), replied(2), decided(2))), 1)
+    episode = read(path)
+    assert [one.step for one in episode.replied] == [1]
+    assert (episode.inherited_usage, episode.usage, episode.total_usage) == (first.usage, Usage(), Usage())
 
 
 def test_an_attempt_without_a_fork_begins_anew(runs: tuple[RunFolder, RunFolder]) -> None:

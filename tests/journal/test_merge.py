@@ -100,6 +100,30 @@ def test_what_the_source_stores_meanwhile_is_not_named_by_the_copied_journal(
         assert run.artifacts.read(sha256(b"asked meanwhile").hexdigest()) == b"asked meanwhile"
 
 
+def test_of_journals_that_are_equal_only_the_ends_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play(tmp_path / "a", "1")
+    (tmp_path / "b").mkdir()
+    merge(tmp_path / "a", tmp_path / "b")
+    # Another time of change, so that it is not remembered.
+    os.utime(tmp_path / "a" / "1.traj.jsonl", ns=(1, 1))
+    monkeypatch.setattr(merging, "_whole_lines", None)
+    assert merge(tmp_path / "a", tmp_path / "b") == 0
+
+
+def test_a_longer_journal_that_is_damaged_in_the_middle_replaces_nothing(tmp_path: Path) -> None:
+    play(tmp_path / "a", "1")
+    (tmp_path / "b").mkdir()
+    merge(tmp_path / "a", tmp_path / "b")
+    play(tmp_path / "a", "1", records=4)
+    path, before = tmp_path / "a" / "1.traj.jsonl", (tmp_path / "b" / "1.traj.jsonl").read_bytes()
+    damaged = bytearray(path.read_bytes())
+    damaged[20] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(JournalError, match="have diverged"):
+        merge(tmp_path / "a", tmp_path / "b")
+    assert (tmp_path / "b" / "1.traj.jsonl").read_bytes() == before
+
+
 @pytest.mark.parametrize("intent", ["Buy me", "Buy"])
 def test_a_journal_that_went_on_apart_and_is_no_longer_is_named_too(tmp_path: Path, intent: str) -> None:
     with RunFolder.open(tmp_path / "a") as run, run.journal("1") as journal:

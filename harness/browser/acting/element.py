@@ -32,11 +32,12 @@ _WINDOW = "function () { return this.ownerDocument.defaultView; }"
 # At first any listener on the page counted, and hardly any page qualified.
 _PASSES = """function (...others) {
     const parent = Object.getOwnPropertyDescriptor(Node.prototype, "parentNode").get;
-    for (let at = this; at; at = parent.call(at) ?? at.host) if (others.includes(at)) return true;
+    const host = (at) => at instanceof ShadowRoot ? at.host : null;
+    for (let at = this; at; at = parent.call(at) ?? host(at)) if (others.includes(at)) return true;
     return false;
 }"""
-"""Whether an event on its way to the element passes one of the others; a field called `parentNode` takes the place of
-what its form has itself.
+"""Whether an event on its way to the element passes one of the others; a field called `parentNode`, or a form called
+`host`, takes the place of what its form or document has itself.
 """
 _TYPING = frozenset(
     "keydown keypress keyup beforeinput input textInput selectionchange compositionstart compositionupdate"

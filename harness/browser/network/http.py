@@ -134,7 +134,9 @@ def _send(asked: _Asked, timeout_s: float, *, most: int = LARGEST) -> tuple[Http
             connection.request(asked.method, path, body=asked.body, headers=headers)
             response = connection.getresponse()
             cookies = tuple(response.headers.get_all("Set-Cookie", ()))
-            answer = HttpAnswer(status=response.status, url=asked.url, body=response.read(most), cookies=cookies)
+            # Reading nothing of a body in chunks waits for the first of them.
+            body = response.read(most) if most else b""
+            answer = HttpAnswer(status=response.status, url=asked.url, body=body, cookies=cookies)
             return answer, response.getheader("Location") if 300 <= response.status < 400 else None
     except (OSError, HTTPException, ValueError) as exc:
         raise SiteUnavailable(f"{shown(asked.url)} does not answer ({exc}); start the site, then run again") from exc

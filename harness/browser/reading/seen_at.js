@@ -12,8 +12,9 @@
     "[role=spinbutton], [role=treeitem], [role=gridcell]";
   const named = "[aria-label], [aria-labelledby], [role], [draggable=true], img, svg, canvas, td, th, li";
   const inner = (root) => (point ? root.elementFromPoint(point[0], point[1]) : root.activeElement);
+  const host = (root) => (root instanceof ShadowRoot ? root.host : null); // a document has forms of that name
   const around = (one, selector) => {
-    for (let at = one; at; at = own(at, "parentElement") ?? own(at, "getRootNode").call(at).host) {
+    for (let at = one; at; at = own(at, "parentElement") ?? host(own(at, "getRootNode").call(at))) {
       if (own(at, "matches").call(at, selector)) return at;
     }
     return null;

@@ -15,7 +15,8 @@
   if (window.__cairn) return window.__cairn.watch(); // the window outlived its first, empty document
 
   // Named images and forms take the place of what a document has itself (`<img name=hidden>`).
-  const own = (name) => Reflect.get(Document.prototype, name, document);
+  const { prototype } = Document, { get } = Reflect; // of now: a page may have a class `Document` of its own
+  const own = (name) => get(prototype, name, document);
   const now = performance.now.bind(performance);
   const native = {
     setTimeout: window.setTimeout.bind(window),
