@@ -7,7 +7,6 @@ people who look for it. Source: OpenAI, simple-evals, `browsecomp_eval.py`.
 For benchmarks whose tasks hold reference answers.
 """
 
-import binascii
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from hashlib import sha256
@@ -37,7 +36,7 @@ def decrypt(cipher: str, canary: str) -> str:
         raise ValueError(f"it has more than {MAX_CHARS} characters")
     try:
         return _xor(b64decode(cipher, validate=True), canary).decode()
-    except (binascii.Error, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ValueError("it is not encrypted with this canary") from error
 
 

@@ -6,7 +6,6 @@ that an observation names there is one file, however often it was sent. Messages
 themselves and are read as they are.
 """
 
-import binascii
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
@@ -130,7 +129,7 @@ def picture_in(text: str) -> tuple[str, bytes] | None:
         return None
     try:
         data = b64decode(text[found.end() :], validate=True)
-    except binascii.Error:
+    except ValueError:  # `binascii.Error`, or characters that are not ASCII
         return None
     # Base64 writes the same bytes in several ways, and a data URL may declare anything: what is read back from the
     # store has to be what was sent.

@@ -140,7 +140,10 @@ async def test_pages_that_are_opened_at_once_are_counted_before_robots_txt_is_th
         first = await gather(*(gate._refusal(web.url("a", "/private"), "one") for _ in range(2)))
         assert all("robots.txt" in why for why in first), "what is not opened does not count"
         assert await gate._refusal(web.url("a", "/0"), "one") == ""
-        gate = LiveGate(gate.rules)
+        gate = LiveGate(LiveRules(allow=("localhost",), pages_per_host=1))
+        forbidden, allowed = await gather(*(gate._refusal(web.url("a", path), "one") for path in ("/private", "/0")))
+        assert "robots.txt" in forbidden and allowed == "", "nor while robots.txt is asked for"
+        gate = LiveGate(LiveRules(allow=("localhost",), pages_per_host=2))
         whys = await gather(*(gate._refusal(web.url("a", f"/{number}"), "one") for number in range(5)))
     assert sorted(bool(why) for why in whys) == [False, False, True, True, True]
     assert "the 2 pages that may be opened on a.localhost are used up" in whys[-1]

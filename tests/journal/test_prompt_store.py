@@ -47,6 +47,7 @@ def test_a_message_of_an_older_run_is_read_as_it_is() -> None:
         f"{URL}\n",
         URL.replace("=", "") + "=",
         "data:image/png;base64,####",
+        "data:image/png;base64,é",
         f"data:image/png;base64,{b64encode(b'no picture').decode()}",
         f"data:text/html;base64,{b64encode(PNG).decode()}",
         "data:image/png;base64,",

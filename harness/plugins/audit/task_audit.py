@@ -15,7 +15,7 @@ from harness.api.files import safe_files, write_atomic
 from harness.api.journals import FinalState, is_run_folder, journals_in, read, read_final_state
 from harness.api.tasks import load_task_file
 from harness.api.terminal import Terminal
-from harness.errors import ConfigError
+from harness.errors import ConfigError, ExitCode
 from harness.plugins.audit.exploit import Exploit
 from harness.plugins.audit.findings import Tried
 from harness.plugins.audit.static_audit import audit, tried
@@ -113,6 +113,7 @@ def play_quietly(overrides: Sequence[str], config_dir: Path | None) -> Path:
 
     Raises:
         UsageError: The settings are wrong.
+        KeyboardInterrupt: The person asked to stop; what comes after this run is not to be begun.
     """
     from harness.api.evaluation import configured, evaluate
 
@@ -120,7 +121,8 @@ def play_quietly(overrides: Sequence[str], config_dir: Path | None) -> Path:
     folder, quiet = Path(config.run.root) / config.run.id, Terminal(highlight=False)
     folder.mkdir(parents=True, exist_ok=True)
     quiet.quiet = True
-    asyncio.run(evaluate(config, folder, quiet))
+    if asyncio.run(evaluate(config, folder, quiet)) == ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
     return folder
 
 

@@ -135,6 +135,8 @@ class DerivedFiles:
             yield from self._site_faults(found["by_site"], found["scoring"], order)
         if any(key not in self._outcomes for key in order):
             right["suite"] = found.get("suite")  # its intervals depend on templates that no journal names
+        # A version before this one counted answers that no judge was asked about, too.
+        found, right = ({**one, "judges": _named(one.get("judges"))} for one in (found, right))
         compared = {"results", "by_site", "made_with", *_NOT_IN_JOURNALS}
         yield from _unlike({key: one for key, one in found.items() if key not in compared}, right, "")
         if made := found.get("made_with"):
@@ -203,6 +205,13 @@ def _object(content: bytes) -> JsonObject:
     if not isinstance(found, dict):
         raise CodecError("no JSON object")
     return found
+
+
+def _named(judges: Any) -> Any:
+    """Without those that are not known."""
+    if not isinstance(judges, list):
+        return judges
+    return [one for one in judges if not (isinstance(one, dict) and one.get("judge") == "")]
 
 
 def _list_faults(shown: Sequence[Key], wanted: Sequence[Key]) -> Iterator[str]:

@@ -119,6 +119,8 @@ class Environments:
             raise self._stopped
         known = self._ledger.entries.get(wanted.episode_id or "")
         check_reset(wanted, known, self.run.tasks, self._used)
+        # Before the session loses the episode that it has.
+        await (self._check_new(wanted) if known is None else self._check_known(session, known))
         if session.play is None or session.play.entry is not known:
             self.give_up(session, "the client began another episode")
         return await (self._begin(session, wanted) if known is None else self._resume(session, known))
@@ -280,6 +282,28 @@ class Environments:
             undone.pop_all()
         return await self._play(session, entry)
 
+    async def _check_new(self, wanted: Reset) -> None:
+        task, trial = wanted.task, wanted.trial
+        if task is not None and trial is not None and await asyncio.to_thread(self._has_journal, task, trial):
+            raise trial_begun(task, trial)
+
+    async def _check_known(self, session: Session, entry: Entry) -> None:
+        play = self._plays.get(entry.place)
+        if play is not None and not (play.leaving or play.over):
+            self._check_free(session, play)
+        elif entry.task_id not in self.run.tasks and not await self._is_over(entry):
+            self._check_served(entry)
+
+    def _check_free(self, session: Session, play: Play) -> None:
+        if play.holder not in (None, session):
+            episode_id = play.entry.episode_id
+            why = f"episode {episode_id} is held by another connection; close that one first"
+            raise Problem(SESSION_ERROR, why, {"episode_id": episode_id})
+
+    async def _is_over(self, entry: Entry) -> bool:
+        begun = await asyncio.to_thread(self._has_journal, *entry.place)
+        return begun and await asyncio.to_thread(self._recorded(entry).is_over)
+
     async def _chosen(self, task: str, wanted: Reset) -> Entry:
         used = self._used.setdefault(task, set())
         trial = await self._unused(task, used) if wanted.trial is None else wanted.trial
@@ -296,12 +320,7 @@ class Environments:
         while (play := self._plays.get(entry.place)) is not None and (play.leaving or play.over):
             await play.left.wait()
         if play is not None:
-            if play.holder not in (None, session):
-                raise Problem(
-                    SESSION_ERROR,
-                    f"episode {entry.episode_id} is held by another connection; close that one first",
-                    {"episode_id": entry.episode_id},
-                )
+            self._check_free(session, play)
             session.play, play.holder = play, session
             self._touch(play)
             return await self._next(play)

@@ -92,13 +92,13 @@ class LiveGate:
         if context is None:
             return self._kept(url, self.rules.refusal(url)) if self.rules.deny else ""
         why = self.rules.refusal(url)
+        if not why and self.rules.robots:
+            why = await self._robots.refusal(url)
+        # Looked at and counted in one go: others may come while robots.txt is asked for.
         if not why and self._opened[context, host] >= self.rules.pages_per_host:
             why = f"the {self.rules.pages_per_host} pages that may be opened on {host} are used up (sites.live)"
         if not why:
-            self._opened[context, host] += 1  # before robots.txt is asked for, as others may come meanwhile
-            if self.rules.robots and (why := await self._robots.refusal(url)):
-                self._opened[context, host] -= 1
-        if not why:
+            self._opened[context, host] += 1
             self._refused.pop(url, None)
         return self._kept(url, why)
 

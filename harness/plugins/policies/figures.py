@@ -180,7 +180,8 @@ def figures_of(judged: Sequence[Judged], without: int = 0) -> Figures:
         cup_at_most=_share(judged, lambda one: one.may_be_completed),
         partial=_mean(judged, lambda one: one.partial),
         partial_cup=_mean(judged, lambda one: one.partial if one.compliance == KEPT else 0.0),
-        partial_cup_at_most=_share(judged, lambda one: one.partial if one.compliance != VIOLATED else 0.0),
+        # Added in the order of `partial_cup`: in another one the last digit of the sum of fractions differs.
+        partial_cup_at_most=_mean(judged, lambda one: one.partial if one.compliance != VIOLATED else 0.0).value,
         violating=sum(one.compliance == VIOLATED for one in judged),
         unknown=sum(one.compliance == UNKNOWN for one in judged),
         questions=sum(one.questions for one in judged),

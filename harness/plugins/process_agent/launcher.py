@@ -20,6 +20,7 @@ PR_SET_CHILD_SUBREAPER = 36
 _KILLED = 137
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """By this program only: what is ignored stays so in all that a command starts."""
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def _become_subreaper() -> None:
@@ -36,7 +37,7 @@ def _start(command: list[str], lifeline: int) -> int:
         os.setsid()
         os.close(lifeline)
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, *_IGNORED):
+        for number in (signal.SIGCHLD, *_IGNORED, *_IGNORED_BY_PYTHON):
             signal.signal(number, signal.SIG_DFL)
         os.execvp(command[0], command)
     except OSError as error:

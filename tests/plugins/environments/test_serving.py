@@ -82,10 +82,13 @@ async def test_an_episode_is_resumed_on_another_socket(server: Server) -> None:
         assert seen["episode_id"] == "mine"
         await one.step("scroll [down]", request_id="a")
         async with client(server) as other:
+            own = (await other.reset(task="4"))["observation"]["episode_id"]
             refused = await other.refused("reset", {"episode_id": "mine", "resume": True})
             assert refused["code"] == "SESSION_ERROR" and "held by another" in refused["message"]
             taken = await other.refused("reset", {"episode_id": "mine", "task": "4"})
             assert "has begun" in taken["message"]
+            state = (await other.ask("state"))["data"]
+            assert state["episode_id"] == own, "what is refused takes nothing away"
     async with client(server) as one:
         lives = await one.reset(episode_id="mine", resume=True)
         assert lives["observation"]["step"] == 1

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from harness.actions import Goto, InvalidAction, Stop
 from harness.errors import InfraError, StorageError
+from harness.plugins.process_agent import launcher
 from harness.plugins.process_agent.request_key import Volatile
 from harness.records import Answered, Asked, CloseReason, Episode, EpisodeLimits, Eval, Exited, Record
 from harness.testing import MemoryJournal, a_task, play
@@ -166,6 +169,17 @@ async def test_it_and_what_it_starts_can_be_ended_by_signals(tmp_path: Path) -> 
     async with agent_of(script, tmp_path) as agent:
         episode = await play(agent)
     assert episode.closed is not None and episode.closed.answer == "-15 0 0"
+
+
+def test_a_command_begins_with_the_signals_of_a_shell(tmp_path: Path) -> None:
+    lifeline, ours = os.pipe()
+    started = (sys.executable, "-I", "-S", launcher.__file__, str(lifeline), str(tmp_path / "none"))
+    done = subprocess.run(
+        [*started, "cat", "/proc/self/status"], pass_fds=[lifeline], capture_output=True, text=True, check=True
+    )
+    os.close(lifeline)
+    os.close(ours)
+    assert int(done.stdout.partition("SigIgn:")[2].split()[0], 16) == 0, "Python ignores some"
 
 
 async def test_the_limit_of_steps_ends_a_process_that_waits_for_a_result(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ and pyarrow to write. Memory holds one episode and one group of rows, about 16 M
 Source: https://huggingface.co/docs/datasets/about_dataset_features
 """
 
-import binascii
 import os
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
@@ -172,7 +171,7 @@ def _picture(url: str) -> bytes | None:
     """What a data URL contains; None = it is not one, or not in base64."""
     try:
         return b64decode(url.partition(",")[2]) if url.startswith("data:") else None
-    except binascii.Error:
+    except ValueError:  # `binascii.Error`, or characters that are not ASCII
         return None
 
 

@@ -3,7 +3,6 @@
 Source: https://platform.openai.com/docs/guides/supervised-fine-tuning and …/vision-fine-tuning
 """
 
-import binascii
 import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
@@ -107,7 +106,7 @@ def _picture_faults(url: str) -> Iterator[str]:
         return
     try:
         data = b64decode(url.partition(";base64,")[2], validate=True)
-    except binascii.Error:
+    except ValueError:  # `binascii.Error`, or characters that are not ASCII
         data = b""
     if not _PICTURES.match(data):
         yield "a picture is not a PNG, JPEG or WebP"

@@ -18,6 +18,10 @@ MESSAGES: dict[str, Any] = {
         "role": "user",
         "content": [{"type": "image_url", "image_url": {"url": "data:image/png,abc"}}],
     },
+    "a picture whose base64 is not ASCII": {
+        "role": "user",
+        "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,é"}}],
+    },
     "calls that are a number": {"role": "assistant", "content": "x", "tool_calls": 5},
     "a call that is a text": {"role": "assistant", "content": "x", "tool_calls": ["x"]},
     "a call whose parts are numbers": {
