@@ -1,5 +1,6 @@
 """A model whose every reply is another: what is decided the same a second time was not asked again."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,6 +27,8 @@ class Sampled:
         self._app = endpoint_app(plans, ())
         self.asked: list[dict[str, Any]] = []
         """Bodies of the requests, in order."""
+        self.held = 0
+        """The number of the request that is never answered."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         body, more = b"", True
@@ -34,6 +37,8 @@ class Sampled:
             body, more = body + part.get("body", b""), part.get("more_body", False)
         self.asked.append(json.loads(body))
         number, answer = len(self.asked), bytearray()
+        if number == self.held:
+            await asyncio.Event().wait()
         if b"OBJECTIVE" not in body:
             verdict = "correct" if b"You grade the work" in body else ""
             answer += json.dumps(completion(f"sample {number}\n{verdict}".strip())).encode()
@@ -80,7 +85,11 @@ def decisions(folder: Path) -> dict[str, list[dict[str, Any]]]:
     for path in sorted(folder.glob("*.traj.jsonl")):
         lines = [json.loads(line) for line in path.read_bytes().splitlines()]
         found[path.name] = [
-            {key: _tokens(value) if key == "usage" else value for key, value in line.items() if key not in VARYING}
+            {
+                key: _tokens(value) if key in ("usage", "counted") else value
+                for key, value in line.items()
+                if key not in VARYING
+            }
             for line in lines
             if line["kind"] == "decided"
         ]

@@ -190,6 +190,27 @@ async def test_equal_prompts_keep_their_replies_also_in_a_resumed_episode(sweeps
 
 
 @pytest.mark.slow
+async def test_without_a_cache_a_killed_decision_repeats_the_request_that_was_running_only(sweeps: Sweeps) -> None:
+    task = sweeps.root / "ask.json"
+    reference = {"eval_types": ["string_match"], "reference_answers": {"must_include": ["sample"]}}
+    content = {"task_id": 7, "sites": ["shop"], "intent": "Ask", "start_url": "__SHOP__", "eval": reference}
+    task.write_text(json.dumps([content | {"storage_state": None, "require_login": False, "intent_template_id": 1}]))
+    asker = (
+        *("task=demo", f"task.path={task}", "agent._target_=asker.Asker", "agent.name=asker", "llm.cache=off"),
+        *("executor=inline", "workers=1"),
+    )
+    sweeps.endpoint.held = 2
+    async with killed(sweeps, "run", *asker, when=lambda: len(sweeps.endpoint.asked) == 2):
+        pass
+    again = await sweeps.play("run", *asker)
+    assert again.code == 0, again.out + again.err
+    assert len(sweeps.endpoint.asked) == 1 + 5, "the first answer is on disk"
+    lines = [json.loads(line) for line in (again.folder / "7.traj.jsonl").read_bytes().splitlines()]
+    assert [line["kind"] for line in lines if line["kind"] in ("replied", "decided")] == ["replied", *["decided"] * 4]
+    assert again.summary["tokens"] == 5 * 110 and again.summary["cost_usd"] == pytest.approx(5 * 110 / 1e6)
+
+
+@pytest.mark.slow
 async def test_a_sweep_that_is_killed_while_it_writes_loses_nothing(sweeps: Sweeps) -> None:
     folder = sweeps.root / "killed" / "run"
     task = ("task=smoke", "workers=2")
