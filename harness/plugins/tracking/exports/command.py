@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where to write (default: .art for art, else export/ in each RUN); otel and mlflow also take an address",
     )
-    add_scoring(parser, "scoring to export", default="corrected")
+    add_scoring(parser, "scoring to export (default: of each run)")
     for name in names:
         try:
             _made(name).arguments(parser.add_argument_group(name))
@@ -35,10 +35,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.runs.run import run_folder
+    from harness.runs.run import Run, run_folder
 
-    made = _made(options.format)
+    made, given = _made(options.format), options.scoring
     for folder in [run_folder(one) for one in options.runs]:
+        options.scoring = Run(folder, scoring=given).scoring
         for path in made.write(folder, _into(folder, options), options):
             sys.stdout.write(f"{visible(str(path))}\n")
     return ExitCode.DONE

@@ -19,7 +19,7 @@ from harness.plugins.tracking.exports.sft_rules import fault_of
 from harness.records import Answered, Asked, Decided, Record, Refused, Usage
 from harness.secrets.redaction import Redactor
 from tests.journal.episodes import acted, closed, opened, scored, task
-from tests.plugins.tracking.exports.runs import LOOK, PAGE, SETTINGS, called, decision, picture, user
+from tests.plugins.tracking.exports.runs import LOOK, PAGE, SETTINGS, called, decision, picture, recorded_run, user
 
 SYSTEM = Message(role="system", content="You shop.")
 EXAMPLE = (Message(role="user", content="an example"), Message(role="assistant", content="its answer"))
@@ -47,6 +47,20 @@ def write(
                 for record in (*played(run), closed(), scored(value, dialect="corrected")):
                     journal.append(record)
     return folder
+
+
+def test_each_run_is_exported_in_its_own_scoring(tmp_path: Path) -> None:
+    """Task 9 passed in both trials by `corrected`, and in one by `webarena`."""
+    found = {}
+    for scoring in ("webarena", "corrected"):
+        folder = recorded_run(tmp_path / scoring)
+        (folder / "run.json").write_bytes(dumps({"scoring": scoring}))
+        found[scoring] = folder
+    assert main(["export", "csv", *map(str, found.values()), "--to", str(tmp_path / "out")]) == 0
+    passed = {one: (tmp_path / "out" / one / "tasks.csv").read_text().count(",passed,") for one in found}
+    assert passed == {"webarena": 1, "corrected": 2}
+    assert main(["export", "csv", str(found["webarena"]), "--scoring", "corrected"]) == 0
+    assert (found["webarena"] / "export" / "tasks.csv").read_text().count(",passed,") == 2
 
 
 def said(text: str) -> Message:
