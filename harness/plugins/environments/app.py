@@ -37,6 +37,7 @@ MAX_BODY = 1 << 20
 """Bytes of a request, and of a message of a socket."""
 PROTOCOL = "1.0.0"
 """Of these routes, which are those of OpenEnv's 1.x."""
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _POLICY_VIOLATION = 1008
 _BODY_S = 30.0
 _STATUS = {VALIDATION_ERROR: 422, INVALID_JSON: 400, CAPACITY_REACHED: 503, SESSION_ERROR: 503}
@@ -64,8 +65,8 @@ class EnvironmentServer:
         self._nemo = NemoGym(environments, sessions, _body)
         self._cube = Cube(environments, _body)
 
-    def app(self, token: str | None) -> ASGIApp:
-        """The application; `token` None = everybody who reaches it has access."""
+    def app(self, token: str | None, *, host: str) -> ASGIApp:
+        """The application, to listen on `host`; `token` None = everybody who reaches it has access."""
         routes = [
             WebSocketRoute("/ws", self.socket),
             Route("/health", self.health),
@@ -86,7 +87,7 @@ class EnvironmentServer:
             Route(f"{CUBE}/{{name}}", self._cube.task, methods=["POST"]),
             WebSocketRoute("/mcp", self.socket),
         ]
-        return Guard(Starlette(routes=routes), token)
+        return Guard(Starlette(routes=routes), token, is_for_others=host not in _LOOPBACK)
 
     async def socket(self, socket: WebSocket) -> None:
         """One session."""
@@ -212,9 +213,11 @@ class EnvironmentServer:
 class Guard:
     """Keeps out who has no token, and pages of web sites that a browser on this machine has open."""
 
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
+    def __init__(self, app: ASGIApp, token: str | None, *, is_for_others: bool) -> None:
         self._app = app
         self._token = token
+        # Other machines ask by any name; on loopback, a strange one is that of a web page (DNS rebinding).
+        self._has_any_name = is_for_others
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
@@ -230,10 +233,11 @@ class Guard:
 
     def _why_not(self, asked: HTTPConnection) -> str:
         if self._token is None:
-            host = _host_of(asked)
             if "origin" in asked.headers:
-                return "a web page asks; serve with --token and give it"
-            return "" if host in ("127.0.0.1", "localhost", "::1") else "this host name is not served without --token"
+                return "a web page asks; start the server with CAIRN_SERVE_TOKEN, and give the token"
+            if self._has_any_name or _host_of(asked) in _LOOPBACK:
+                return ""
+            return "only 127.0.0.1 and localhost are served; start the server with CAIRN_SERVE_TOKEN, or with --host"
         scheme, _, given = asked.headers.get("authorization", "").partition(" ")
         given = given if scheme.lower() == "bearer" else asked.query_params.get("token", "")
         if hmac.compare_digest(given.encode(errors="replace"), self._token.encode()):

@@ -66,7 +66,7 @@ async def serve(wanted: Serving, hosting: Hosting, announce: Callable[[str], Non
                 )
                 found.append(served)
                 shape = Shape(version=__version__, typed=wanted.typed, browsergym=wanted.browsergym)
-                app = EnvironmentServer(served, shape).app(wanted.token)
+                app = EnvironmentServer(served, shape).app(wanted.token, host=wanted.host)
                 sockets = WebSockets(max_bytes=MAX_BODY, ping_every_s=_PING_S)
                 clients = Clients(most=4 * wanted.environments + 64)
                 async with serving(app, listener=listener, clients=clients, sockets=sockets) as port:

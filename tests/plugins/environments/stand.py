@@ -115,7 +115,7 @@ async def stand(
     with Ledger(folder) as ledger:
         served = Environments(lanes, ledger, slots=slots, patience=patience or Patience(queue_s=60, grace_s=0))
         lanes.served = served
-        app = EnvironmentServer(served, Shape(version="0", typed=False, browsergym=False)).app(None)
+        app = EnvironmentServer(served, Shape(version="0", typed=False, browsergym=False)).app(None, host=host)
         sockets = WebSockets(max_bytes=MAX_BODY, ping_every_s=60)
         async with serving(app, listener=listen(host, 0), clients=Clients(most=64), sockets=sockets) as port:
             yield Stand(url=address_of(host, port), lanes=lanes, served=served)

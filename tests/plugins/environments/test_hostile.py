@@ -109,6 +109,13 @@ async def test_a_notification_of_mcp_gets_no_response_and_a_ping_gets_one(tmp_pa
             assert json.loads(await opened.recv()) == pong
 
 
+@pytest.mark.parametrize(("host", "status"), [("127.0.0.1", 401), ("0.0.0.0", 200)])
+async def test_other_machines_ask_by_any_name_but_web_pages_never(tmp_path: Path, host: str, status: int) -> None:
+    async with stand(tmp_path, host=host) as there, httpx.AsyncClient(base_url=there.url) as http:
+        assert (await http.get("/health", headers={"host": "trainer.example:8000"})).status_code == status
+        assert (await http.get("/health", headers={"origin": "http://evil.test"})).status_code == 401
+
+
 async def test_it_is_served_at_an_address_of_ipv6(tmp_path: Path) -> None:
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
