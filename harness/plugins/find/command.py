@@ -9,6 +9,8 @@ from harness.errors import ConfigError
 
 HELP = "search the steps of runs: actions, pages, thoughts, answers, requests"
 EXAMPLE = "harness find results/demo-prompt-scripted 'action.kind=type url~checkout outcome=refused'"
+_LINES = 100
+"""That a person is shown; programs read all."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="QUERY",
         help="words and fields that have to hold, as in docs/pages/find.md: refund url~orders step>=3",
     )
-    parser.add_argument("--limit", type=int, default=100, metavar="N", help="at most N steps (default: 100)")
+    parser.add_argument("--limit", type=int, metavar="N", help=f"at most N steps (default: {_LINES}; with --json all)")
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each step")
     parser.add_argument(
         "--scoring", choices=("corrected", "webarena"), help="scoring of `status` (default: of each run)"
@@ -32,8 +34,9 @@ def run(options: argparse.Namespace) -> int:
     from harness.runs import Run, escaped, one_line
     from harness.runs.opened_run import run_or_bundle
 
-    if options.limit < 1:
+    if options.limit is not None and options.limit < 1:
         raise ConfigError(f"--limit {options.limit} shows nothing; give a number from 1")
+    most = _LINES if options.limit is None and not options.json else options.limit
     terms, shown, is_whole = terms_of(options.query), 0, True
     for path in options.runs:
         with run_or_bundle(path) as opened:
@@ -42,8 +45,8 @@ def run(options: argparse.Namespace) -> int:
                 sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
             is_whole &= not one.damaged
             for hit in find(one, terms, one.name if path.is_dir() else path.name):
-                if shown == options.limit:
-                    sys.stderr.write(f"harness: there are more than {options.limit}; --limit shows more\n")
+                if shown == most:
+                    sys.stderr.write(f"harness: there are more than {most}; --limit shows more\n")
                     return ExitCode.DONE if is_whole else ExitCode.UNSCORED
                 shown += 1
                 if options.json:

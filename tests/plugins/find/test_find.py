@@ -11,6 +11,7 @@ from harness.errors import ConfigError
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.attribution.run_attributions import write_attributions
+from harness.plugins.find import command
 from harness.plugins.find.query import NUMBERS, TEXTS, terms_of
 from harness.plugins.find.search import find
 from harness.records import Decided, Record
@@ -131,6 +132,17 @@ def test_the_command_prints_lines_or_json_and_says_when_there_are_more(
     assert capsys.readouterr().err == "harness: nothing was found\n"
     assert main(["find", str(folder), "x", "--limit", "0"]) == 2
     assert main(["find", str(folder / "none"), "x"]) == 2
+
+
+def test_programs_read_all_steps_unless_a_limit_is_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def lines(*options: str) -> int:
+        assert main(["find", str(folder), "step>=1", *options]) == 0
+        return capsys.readouterr().out.count("\n")
+
+    whole = lines("--limit", "1000")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "_LINES", 1)
+        assert (lines(), lines("--json"), lines("--json", "--limit", "2")) == (1, whole, 2)
 
 
 def test_a_damaged_journal_is_named_and_the_others_are_searched(
