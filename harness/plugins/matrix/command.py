@@ -181,4 +181,10 @@ def _compared(cell: "Cell") -> dict[str, object] | None:
         "lost": [pair.task_id for pair in found.lost],
         "not_the_same_task": found.differing,
         "unscored": found.unscored_after,
+        # By the names that they have in `harness compare --json`.
+        "only_before": found.only_before,
+        "only_after": found.only_after,
+        "unscored_before": found.unscored_before,
+        "trials_unscored_before": found.trials_unscored_before,
+        "trials_unscored_after": found.trials_unscored_after,
     }

@@ -97,6 +97,16 @@ def test_the_command_prints_text_markdown_and_json(runs: list[Path], capsys: pyt
     assert data["cells"][1]["comparison"]["gained"] == ["2", "3", "5"]
 
 
+def test_the_json_has_what_is_left_out_of_a_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Task 2 has no score in the reference, task 3 only the reference has."""
+    first = fill(tmp_path / "a", [Shape(), Shape(), Shape(score=None), Shape()], screenshots=False)
+    second = fill(tmp_path / "b", [Shape(score=0.0), Shape(), Shape()], screenshots=False)
+    assert main(["matrix", str(first), str(second), "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)["cells"][1]["comparison"]
+    assert (compared["pairs"], compared["only_before"], compared["unscored_before"]) == (2, ["3"], ["2"])
+    assert compared["only_after"] == compared["trials_unscored_before"] == compared["trials_unscored_after"] == []
+
+
 def test_a_run_that_does_not_name_its_benchmark_is_held_against_one_that_has_its_tasks(tmp_path: Path) -> None:
     old = [played(tmp_path / name, "10", model=name, benchmark=None) for name in ("before", "after")]
     assert matrix(old).benchmarks == ("tasks",) and matrix(old).comparisons == 1
