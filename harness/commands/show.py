@@ -56,7 +56,7 @@ def _show(opened: "OpenedRun", options: argparse.Namespace) -> int:
     if options.task is None:
         baselines = baselines_of(run.folder, run.results, run.scoring)
         show_run(console, run, opened.notices or [str(damage) for damage in run.damaged], baselines=baselines)
-        return ExitCode.DONE
+        return ExitCode.UNSCORED if run.damaged else ExitCode.DONE
     episode = run.episode(options.task, options.trial)
     story = story_of(episode)
     if story is None:

@@ -80,6 +80,7 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
     [
         "report RUN",
         "compare GOOD RUN",
+        "show RUN",
         "show RUN 0",
         "plan task=smoke --from RUN",
         "score RUN",
