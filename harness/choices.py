@@ -116,10 +116,12 @@ class OnDivergence(Enum):
 
     restart = "restart"
     """A new attempt begins."""
+    # Settings are written by the names of members, and Python has this word for itself.
+    vars()["continue"] = "continue"
     keep = "continue"
-    """It goes on, and the rest of the recording is not used."""
+    """The same as `continue`: it goes on, and the rest of the recording is not used."""
     fail = "fail"
-    """It is left unscored."""
+    """The attempt fails; the task is tried `resume.max_attempts` times at most."""
 
 
 class Sandbox(Enum):

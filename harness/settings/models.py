@@ -12,6 +12,7 @@ from harness.settings.plugin import PluginSettings
 _OPENAI = "https://api.openai.com/"
 _TEMPERATURE = ValueRange(0, 100)
 _CACHE_MODES = ("off", "read", "readwrite")
+_CACHE_MB = 2048.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +100,9 @@ class ModelSettings(RateLimits, RetryPolicy, EndpointSettings, ChatSettings):
     cache_dir: str | None = setting(None, measured=False, named=False, filled=True)
     """Folder of the reply cache; null = `cairn` in the person's cache folder (`~/.cache`), for the judge as
     `llm.cache_dir`."""
-    cache_mb: float = setting(2048.0, measured=False, named=False, bounds=ValueRange(0, 1 << 30, above=True))
-    """Size of the reply cache in MB; beyond, the least recently used replies are removed."""
+    cache_mb: float | None = setting(None, measured=False, named=False, bounds=ValueRange(0, 1 << 30, above=True))
+    """Size of the reply cache in MB; beyond, the least recently used replies are removed; null = 2048, for the judge
+    as `llm.cache_mb`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +168,7 @@ class CacheSettings:
         return cls(
             folder=default_cache_folder() if place is None else Path(place).expanduser(),
             setting="judge.cache_dir" if model.cache_dir and model is not llm else "llm.cache_dir",
-            max_bytes=int(model.cache_mb * 1e6),
+            max_bytes=int((model.cache_mb or llm.cache_mb or _CACHE_MB) * 1e6),
             writes=mode == "readwrite",
         )
 

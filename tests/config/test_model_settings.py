@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.choices import OnDivergence
 from harness.cli import configured
 from harness.config import PROJECT
 from harness.errors import ConfigError
+from harness.settings.models import CacheSettings
 
 pytestmark = pytest.mark.integration
 KEY = "sk-of-openai-0123456789"
@@ -89,6 +91,22 @@ def test_a_wrong_setting_is_a_sentence(override: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         configured([override])
     assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "size"),
+    [((), 2048), (("llm.cache_mb=20000",), 20000), (("llm.cache_mb=20000", "judge.cache_mb=50"), 50)],
+)
+def test_a_judge_has_the_size_of_the_cache_that_it_shares(overrides: tuple[str, ...], size: float) -> None:
+    config = configured(["llm.cache=readwrite", *overrides])
+    found = CacheSettings.of(config.judge, config.llm)
+    assert found is not None and found.max_bytes == size * 1e6
+
+
+@pytest.mark.parametrize("word", ["continue", "keep"])
+def test_a_process_that_diverged_goes_on_by_either_word(word: str) -> None:
+    """`keep` is what settings of older runs have."""
+    assert configured([f"resume.on_divergence={word}"]).resume.on_divergence is OnDivergence("continue")
 
 
 def test_presets_are_installed_with_the_package() -> None:
