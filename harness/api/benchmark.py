@@ -126,7 +126,7 @@ class Benchmark(ABC):
                 return Reward(value=float(pressed == "OK"), done=pressed is not None)
 
     Named as `task._target_`; the constructor is given `task.arguments` by name. An exception fails this attempt of the
-    task, which is tried again up to `resume.max_attempts` times; other tasks go on.
+    task, which is tried `resume.max_attempts` times at most; other tasks go on.
     """
 
     split: str = "all"
