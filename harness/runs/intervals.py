@@ -45,8 +45,8 @@ def clustered_rate(values: Mapping[str, Sequence[float]], *, confidence: float =
     Values of one cluster (trials of a task, tasks of an intent template) are alike, so 6 of them may say no more than
     2. What they are worth is found from how much the clusters differ, with Student's t as that is an estimate; a
     quarter of a cluster that passed and of one that did not are counted in, or clusters that happen to agree would
-    promise too much. They are worth a cluster each at least, and one value each at most. So the interval has a width
-    also when all passed.
+    promise too much. They are worth Kish's effective number of clusters at least, which is their number when all are
+    of one size, and one value each at most. So the interval has a width also when all passed.
 
     Args:
         values: Cluster name to its values, each 0 or 1.
