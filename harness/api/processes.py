@@ -14,6 +14,7 @@ from harness.runner.process_tree import (
     kill_orphans,
     kill_tree,
     marks,
+    unmarked,
     worker_environment,
 )
 from harness.sandbox.bubblewrap import BROWSER_PORT, PORT, Bubblewrap, choose_sandbox, stage_command
@@ -45,6 +46,7 @@ __all__ = [
     "mount_arguments",
     "run_script",
     "stage_command",
+    "unmarked",
     "view_of",
     "worker_environment",
 ]

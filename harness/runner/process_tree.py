@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import psutil
@@ -21,6 +21,7 @@ MARK = "CAIRN_RUN"
 WORKER_MARK = "CAIRN_WORKER"
 """Variable with the number of the worker that a process belongs to."""
 HOOK_MARK = "CAIRN_HOOK"
+_MARKS = (MARK, WORKER_MARK, HOOK_MARK)
 _LOOKS = 5
 _EXEC_S = 0.01
 """Between two looks at a process that has no environment yet."""
@@ -57,7 +58,17 @@ def kill_orphans(folder: Path) -> int:
 
 def hook_environment() -> dict[str, str]:
     """The environment of a command from the settings: ours without the marks, as it may start servers of its own."""
-    return {name: value for name, value in os.environ.items() if name not in (MARK, WORKER_MARK, HOOK_MARK)}
+    return {name: value for name, value in os.environ.items() if name not in _MARKS}
+
+
+@contextlib.contextmanager
+def unmarked() -> Iterator[None]:
+    """Without the marks in the environment, for a program that hands it on to processes that outlive the run."""
+    kept = {name: os.environ.pop(name) for name in _MARKS if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
 
 
 def worker_environment(environment: Mapping[str, str]) -> dict[str, str]:

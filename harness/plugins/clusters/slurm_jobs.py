@@ -10,7 +10,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -18,6 +18,7 @@ from typing import Any
 
 from harness.api import CodecError, dumps
 from harness.api.files import SideFile, Within, safe_files, write_atomic
+from harness.api.processes import unmarked
 from harness.api.records import build, optional
 from harness.api.settings import ExecutorSettings, Tree
 from harness.errors import ConfigError
@@ -93,7 +94,8 @@ class SlurmJobs:
                 " executor.cluster=local"
             ) from error
         # Jobs on this machine do not outlive their start.
-        known = self._read() if settings.cluster == "slurm" else {}
+        self._outlive = settings.cluster == "slurm"
+        known = self._read() if self._outlive else {}
         self.by_shard: dict[int, Any] = {
             shard: submitit.SlurmJob(folder=folder / one.folder, job_id=one.number) for shard, one in known.items()
         }
@@ -118,7 +120,8 @@ class SlurmJobs:
         import submitit
 
         try:
-            with self._executor.batch():
+            # sbatch gives them this environment, and the next start ends what carries the marks of the run.
+            with unmarked() if self._outlive else nullcontext(), self._executor.batch():
                 jobs = [self._executor.submit(ShardCommand(tuple(command))) for command in commands.values()]
         except (submitit.core.utils.FailedJobError, OSError) as error:
             raise ConfigError(

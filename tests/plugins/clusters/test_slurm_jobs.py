@@ -1,11 +1,13 @@
 """Jobs of earlier starts, before programs that answer as those of Slurm."""
 
+import os
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from harness.api.processes import MARK
 from harness.api.settings import ExecutorSettings
 from harness.errors import ConfigError
 from harness.plugins.clusters.slurm_jobs import SlurmJobs
@@ -15,21 +17,43 @@ pytestmark = pytest.mark.skipif(
 )
 PROGRAMS = {
     "srun": "exit 0",
-    "sbatch": "echo Submitted batch job 42",
+    "sbatch": 'env > "$0.env"; echo Submitted batch job 42',
     "sacct": r"printf 'JobID|State|NodeList\n42_0|RUNNING|a\n42_1|RUNNING|a\n'",
 }
 
 
-def test_shards_are_not_cut_anew_while_jobs_of_others_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs, folder = tmp_path / "programs", tmp_path / "run" / "slurm"
-    for path in (programs, folder.parent):
-        path.mkdir()
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the programs, on the path."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
     for name, text in PROGRAMS.items():
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    return programs
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """For the jobs of a run."""
+    (tmp_path / "run").mkdir()
+    return tmp_path / "run" / "slurm"
+
+
+@pytest.mark.usefixtures("programs")
+def test_shards_are_not_cut_anew_while_jobs_of_others_run(folder: Path) -> None:
     settings = ExecutorSettings(kind="slurm", shards=2)
     SlurmJobs(folder, settings).submit({1: ["true"], 2: ["true"]})
     assert SlurmJobs(folder, settings).running() == (1, 2)
     with pytest.raises(ConfigError, match=r"give executor\.shards=2, or end them with scancel 42_0 42_1"):
         SlurmJobs(folder, replace(settings, shards=4))
+
+
+def test_a_job_outlives_its_start_so_it_does_not_carry_the_mark_of_the_run(
+    programs: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(MARK, "of-the-run")
+    SlurmJobs(folder, ExecutorSettings(kind="slurm", shards=2)).submit({1: ["true"]})
+    assert MARK not in (programs / "sbatch.env").read_text()
+    assert os.environ[MARK] == "of-the-run", "what this start begins still carries it"
