@@ -47,6 +47,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
     """
     _check_size(config, request.episodes)
     _check_budgets(config.run)
+    _check_plan(config)
     check_plugins(config)
     check_inputs(config.browser, config.executor)
     console, folder = Terminal(), Path(config.run.root, config.run.id)
@@ -124,6 +125,16 @@ def _check_budgets(run: RunSettings) -> None:
                 f"run.{name} ends a run whose tasks are known, and here they are asked for one by one; leave it out, or"
                 f" limit each episode by limits.{name}"
             )
+
+
+def _check_plan(config: Config) -> None:
+    """Raises: ConfigError: A setting says what is played, which clients decide here."""
+    run = config.run
+    given = {"run.fork": run.fork, "run.retry": run.retry, "run.dry": run.dry, "trials": config.trials != 1}
+    if name := next((name for name, is_given in given.items() if is_given), ""):
+        raise ConfigError(
+            f"{name} is for a run that plays its tasks by itself, and here they are asked for one by one; leave it out"
+        )
 
 
 @dataclass(frozen=True, slots=True)
