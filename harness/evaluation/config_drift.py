@@ -21,6 +21,7 @@ from harness.records import Task
 from harness.settings.fields import Tree
 
 DRIFT_NAME = "drift.jsonl"
+"""In a run folder: the changes that were accepted, a line each."""
 _NAMED = 30
 _EVAL = ": eval"
 """How the name of a change ends that is a corrected reference."""

@@ -18,6 +18,7 @@ from harness.records import Task
 from harness.runner.pending import PendingPolicy, is_finished, pending_jobs, wants_retry
 
 RETRY_NAME = "retry.json"
+"""In a run folder: the request that is not complete yet."""
 NOT_ASKED = 0
 """Instead of an attempt: it was not over then, or is none of those that were asked for."""
 

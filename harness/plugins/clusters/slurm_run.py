@@ -7,17 +7,18 @@ are still running instead of submitting them twice.
 
 import re
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 from harness.api import CodecError
 from harness.api.configuration import HIDDEN
-from harness.api.files import safe_files
+from harness.api.files import Within, safe_files, write_atomic
 from harness.api.journals import journal_name, merge
 from harness.api.processes import kill_orphans
 from harness.api.records import build
 from harness.api.rescoring import Invocation, Outcomes, as_asked
 from harness.api.running import (
+    DRIFT_NAME,
+    RETRY_NAME,
     Phase,
     Progress,
     ProgressEvent,
@@ -105,23 +106,39 @@ class Shards:
 
     def submit(self, jobs: SlurmJobs) -> None:
         """A job for every shard that has pending tasks and no job."""
-        pending: defaultdict[int, set[str]] = defaultdict(set)
-        trials, run = self._context.config.trials, self._context.run
-        outcomes = self._outcomes()
-        policy = standing(self._policy, run.path, self._context.tasks, outcomes, trials=trials)
-        for job in pending_jobs(self._context.tasks, trials, outcomes, policy):
-            pending[shard_of(job.task.task_id, self._count)].add(journal_name(job.task.task_id, job.trial))
-        wanted = sorted(pending.keys() - set(jobs.running()))
+        wanted = sorted(self._pending() - set(jobs.running()))
         for shard in wanted:
-            with safe_files.open_folder(self._folder(shard), run.path, make=0o777):
-                pass
-            merge(run.path, self._folder(shard), pending[shard])  # so that no shard runs a task that another has run
+            self._hand_over(shard)
             self._summaries[shard] = _written(self._folder(shard) / "summary.json")
         if wanted:
             jobs.submit({shard: self._command(shard) for shard in wanted})
             self._context.say(
                 f"submitted as jobs {jobs.numbers(wanted)}: shards {', '.join(map(str, wanted))} of {self._count}"
             )
+
+    def _pending(self) -> set[int]:
+        """The shards that have pending tasks."""
+        trials, run, outcomes = self._context.config.trials, self._context.run, self._outcomes()
+        policy = standing(self._policy, run.path, self._context.tasks, outcomes, trials=trials)
+        jobs = pending_jobs(self._context.tasks, trials, outcomes, policy)
+        return {shard_of(job.task.task_id, self._count) for job in jobs}
+
+    def _hand_over(self, shard: int) -> None:
+        """What the run knows of a shard's tasks, also of those that have ended: its job decides by itself what is
+        pending, and would play, retry or refuse again what the run has played, retried or accepted.
+        """
+        run, folder = self._context.run.path, self._folder(shard)
+        with safe_files.open_folder(folder, run, make=0o777):
+            pass
+        ids = [task.task_id for task in self._context.tasks if shard_of(task.task_id, self._count) == shard]
+        trials = range(self._context.config.trials)
+        merge(run, folder, {journal_name(task_id, trial) for task_id in ids for trial in trials})
+        if asked := safe_files.read_if_there(run / RETRY_NAME):
+            write_atomic(folder / RETRY_NAME, asked, within=Within(run))
+        if accepted := safe_files.read_if_there(run / DRIFT_NAME):
+            own = safe_files.read_if_there(folder / DRIFT_NAME) or b""
+            lines = dict.fromkeys((own + accepted).splitlines(keepends=True))
+            write_atomic(folder / DRIFT_NAME, b"".join(lines), within=Within(run))
 
     def complain(self, jobs: SlurmJobs) -> None:
         """Report the jobs that failed.
