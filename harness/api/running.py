@@ -11,6 +11,7 @@ from harness.evaluation.retry_request import RETRY_NAME, standing
 from harness.evaluation.run_context import RunContext
 from harness.protocols import Phase, Progress, ProgressEvent
 from harness.runner.pending import is_finished, pending_jobs
+from harness.runner.run_budget import budget_reached
 from harness.runner.scheduler import Scheduler
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "RunContext",
     "Scheduler",
     "Workers",
+    "budget_reached",
     "build_sinks",
     "is_finished",
     "number_of_workers",

@@ -107,7 +107,7 @@ def _log_into(folder: Path) -> None:
 
 def _check_size(config: Config, episodes: int) -> None:
     """Raises: ConfigError: There are lanes for fewer episodes, or shards, which cannot be played on demand."""
-    if config.executor.kind == "slurm" or config.task.shard:
+    if config.executor.plays_shards or config.task.shard:
         raise ConfigError("executor=slurm and task.shard play tasks in shards, not on demand; choose another executor")
     workers, lanes = config.workers, config.executor.lanes
     if workers is not None and lanes is not None and workers * lanes < episodes:

@@ -64,6 +64,7 @@ from harness.runs.run import Run
 from harness.secrets.redacting_progress import RedactingProgress
 from harness.secrets.redacting_stream import redact_output
 from harness.secrets.redaction import Redactor, redact_logs
+from harness.settings.run import RunSettings
 
 if TYPE_CHECKING:
     from harness.runner.executors.supervisor import Launch
@@ -148,7 +149,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         asked = _asked(outcomes, digests, policy.dialect, console)
         jobs, embedded = build_scheduler(config, run, tasks, outcomes=asked, stopping=stopping)
         spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
-        budget = build_run_budget(config.run, run, spent, stopping=stopping)
+        budget = build_run_budget(_limits(config), run, spent, stopping=stopping)
         tracker, invocation = open_tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
         closing.push_async_callback(tracker.close)  # before signals are no longer heeded: it may send for long
         if plays := bool(len(jobs)) and not budget.is_empty():
@@ -198,6 +199,11 @@ def _asked(outcomes: Outcomes, digests: Mapping[str, str], dialect: str, console
         what = "1 episode that has ended is" if episodes == 1 else f"{episodes} episodes that have ended are"
         console.say(f"{what} scored again, with the reference (eval) of the present task; none of them is played again")
     return as_asked(outcomes, digests)
+
+
+def _limits(config: Config) -> RunSettings:
+    """The settings whose budgets this start watches; each shard watches its own."""
+    return RunSettings() if config.executor.plays_shards else config.run
 
 
 def take_over(folder: Path) -> None:
@@ -375,11 +381,13 @@ def _weights(config: Config) -> dict[str, float]:
 def _left(
     config: Config, folder: Path, tasks: Sequence[Task], outcomes: Outcomes, *, budget: RunBudget
 ) -> StillPending:
-    """The pending jobs, and those that only `run.retry` would run again, where a budget has kept it from that."""
+    """The pending jobs, and those that only `run.retry` would run again: a budget, or that of a shard, has kept it from
+    that.
+    """
     asked = pending_policy(config)
     policy = replace(asked, run=replace(config.run, retry=None))
     jobs, retries = pending_jobs(tasks, config.trials, outcomes, policy), 0
-    if budget.is_empty():
+    if budget.is_empty() or config.executor.plays_shards:
         asked = retry_request.standing(asked, folder, tasks, outcomes, trials=config.trials)
         retries = sum(job.reopen for job in pending_jobs(tasks, config.trials, outcomes, asked))
     chosen = {task.task_id for task in tasks}

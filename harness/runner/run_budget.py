@@ -5,10 +5,11 @@ and when it has ended. Nothing is counted in
 memory, so the sum is always that of the records on disk. When a limit is reached, the run stops as after Ctrl-C.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from harness.journal.index import EpisodeResult
 from harness.protocols import Phase, Progress, ProgressEvent
 from harness.records import Episode, Usage
 from harness.settings.run import RunSettings
@@ -26,6 +27,22 @@ class Spending:
     def of(cls, usage: Usage, judge_usage: Usage, elapsed_ms: float) -> Self:
         # A run pays for its judge; a model's own cost has no judging in it, or it would look dearer on judged tasks.
         return cls(usage.tokens + judge_usage.tokens, usage.cost_usd + judge_usage.cost_usd, elapsed_ms / 1000)
+
+
+def budget_reached(settings: RunSettings, results: Iterable[EpisodeResult]) -> str:
+    """The limit that these episodes have reached together, as its setting; "" if they have reached none."""
+    spent = [Spending.of(one.usage, one.judge_usage, one.elapsed_ms) for one in results]
+    return next((limit for limit, _ in _reached(settings, spent)), "")
+
+
+def _reached(settings: RunSettings, spent: Collection[Spending]) -> list[tuple[str, float]]:
+    """Each limit that is reached, as its setting, and how much is used."""
+    sums = (
+        ("run.max_tokens", settings.max_tokens, sum(one.tokens for one in spent)),
+        ("run.max_cost_usd", settings.max_cost_usd, sum(one.cost_usd for one in spent)),
+        ("run.max_working_s", settings.max_working_s, sum(one.working_s for one in spent)),
+    )
+    return [(f"{name}={limit:g}", total) for name, limit, total in sums if limit is not None and total >= limit]
 
 
 class RunBudget:
@@ -68,13 +85,7 @@ class RunBudget:
         self._look()
 
     def _look(self) -> None:
-        settings, spent = self._settings, self._spent.values()
-        sums = (
-            ("run.max_tokens", settings.max_tokens, sum(one.tokens for one in spent)),
-            ("run.max_cost_usd", settings.max_cost_usd, sum(one.cost_usd for one in spent)),
-            ("run.max_working_s", settings.max_working_s, sum(one.working_s for one in spent)),
-        )
-        over = [(f"{name}={limit:g}", total) for name, limit, total in sums if limit is not None and total >= limit]
+        over = _reached(self._settings, self._spent.values())
         if over and not self._empty:
             self._spent_up, total = over[0]
             self._empty = (

@@ -44,3 +44,8 @@ class ExecutorSettings(PluginSettings):
     """`executor=slurm` only: further options of sbatch, as submitit names them: account, qos, constraint…"""
     wait: bool = setting(True, named=False)
     """`executor=slurm` only: false = submit only; the same command brings together what jobs have done."""
+
+    @property
+    def plays_shards(self) -> bool:
+        """Whether episodes run in shards, each a run of its own, with budgets of its own."""
+        return self._target_ is None and self.kind == "slurm"

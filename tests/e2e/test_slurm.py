@@ -91,12 +91,14 @@ async def test_ctrl_c_ends_jobs_of_this_machine_and_keeps_what_they_wrote(world:
     assert play.summary["invocation"]["model_requests"] == play.decisions - kept
 
 
-async def test_what_ended_elsewhere_is_not_played_again(world: World) -> None:
+async def test_what_ended_elsewhere_is_not_played_again_and_a_budget_is_that_of_each_shard(world: World) -> None:
     async with world.playing("task.ids=[0,3,19]", "executor=inline") as play:
         assert await play.ended() == 0, play.text
-    async with world.playing(TASKS, *JOBS) as again:
+    spent = sum(play.episode(task_id).usage.tokens for task_id in (0, 3, 19))
+    async with world.playing(TASKS, *JOBS, f"run.max_tokens={spent}") as again:
         assert await again.ended() == 0, again.text
     assert again.summary["passed"] == 4 and again.summary["invocation"]["episodes_run"] == 1
+    assert "budget" not in again.text
 
 
 async def test_what_stands_in_the_way_is_told_in_a_sentence(world: World) -> None:

@@ -7,12 +7,14 @@ are still running instead of submitting them twice.
 
 import re
 import sys
+from collections import defaultdict
+from collections.abc import Collection
 from pathlib import Path
 
 from harness.api import CodecError
 from harness.api.configuration import HIDDEN
 from harness.api.files import Within, safe_files, write_atomic
-from harness.api.journals import journal_name, merge
+from harness.api.journals import EpisodeResult, journal_name, merge
 from harness.api.processes import kill_orphans
 from harness.api.records import build
 from harness.api.rescoring import Invocation, Outcomes, as_asked
@@ -24,6 +26,7 @@ from harness.api.running import (
     ProgressEvent,
     RunContext,
     Scheduler,
+    budget_reached,
     is_finished,
     pending_jobs,
     pending_policy,
@@ -106,7 +109,8 @@ class Shards:
 
     def submit(self, jobs: SlurmJobs) -> None:
         """A job for every shard that has pending tasks and no job."""
-        wanted = sorted(self._pending() - set(jobs.running()))
+        idle = self._pending() - set(jobs.running())
+        wanted = sorted(idle - self._spent(idle))
         for shard in wanted:
             self._hand_over(shard)
             self._summaries[shard] = _written(self._folder(shard) / "summary.json")
@@ -122,6 +126,21 @@ class Shards:
         policy = standing(self._policy, run.path, self._context.tasks, outcomes, trials=trials)
         jobs = pending_jobs(self._context.tasks, trials, outcomes, policy)
         return {shard_of(job.task.task_id, self._count) for job in jobs}
+
+    def _spent(self, shards: Collection[int]) -> set[int]:
+        """Those of the shards that have used up their budget, which is said: each has its own."""
+        results = defaultdict[int, list[EpisodeResult]](list)
+        for became in self._outcomes().values():
+            results[shard_of(became.task_id, self._count)].append(became)
+        limits = self._context.config.run
+        spent = {shard: limit for shard in sorted(shards) if (limit := budget_reached(limits, results[shard]))}
+        if spent:
+            self._context.say(
+                f"{' and '.join(sorted(set(spent.values())))} is reached in {len(spent)} of {self._count} shards"
+                f" ({', '.join(map(str, spent))}), each of which has a budget of its own; raise it and run the same"
+                " command to continue"
+            )
+        return set(spent)
 
     def _hand_over(self, shard: int) -> None:
         """What the run knows of a shard's tasks, also of those that have ended: its job decides by itself what is
@@ -141,7 +160,7 @@ class Shards:
             write_atomic(folder / DRIFT_NAME, b"".join(lines), within=Within(run))
 
     def complain(self, jobs: SlurmJobs) -> None:
-        """Report the jobs that failed.
+        """Report the jobs that failed, and those that have used up their budget.
 
         Raises:
             UsageError: One of them says that the person must act.
@@ -155,6 +174,7 @@ class Shards:
             elif code == ExitCode.USAGE:
                 said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
                 raise UsageError(f"shard {shard}: {said[-1] if said else f'see {log}'}")
+        self._spent(self._summaries.keys() & self._pending())
 
     def leave(self, jobs: SlurmJobs) -> None:
         """Stop waiting: jobs of a cluster are queued and continue, those of this machine end with their

@@ -82,6 +82,12 @@ def test_a_shard_knows_which_of_its_tasks_have_ended_elsewhere(start: Start) -> 
     assert not scan(start.shard(2)).outcomes
 
 
+def test_a_shard_that_has_used_up_its_budget_gets_no_job(start: Start) -> None:
+    ended(start.run, *FIRST[:-1])
+    assert start.submit("run.max_tokens=10") == [2]
+    assert "run.max_tokens=10 is reached in 1 of 2 shards (1)" in start.said[0]
+
+
 def test_a_shard_knows_what_was_retried_and_what_drift_was_accepted(start: Start) -> None:
     ended(start.run, *FIRST)
     asked = {"retry": "failed", "asked": [[task_id, 0, 1] for task_id in FIRST]}
