@@ -19,7 +19,7 @@ class Verified(Export):
         found = export_verified(run, into)
         for sentence in found.left_out:
             sys.stdout.write(f"left out: {flat(sentence)}\n")
-        for sentence in found.partial:
+        for sentence in found.partial.values():
             sys.stdout.write(f"partial trace: {flat(sentence)}\n")
         sys.stdout.write(
             f"{amount(found.episodes, 'episode')}: webarena-verified eval-tasks --output-dir {into}"

@@ -9,7 +9,13 @@ from tempfile import TemporaryDirectory
 from harness.api import Artifacts, Closed, EvaluatorError, Finding, Task
 from harness.api.files import Within
 from harness.plugins.webarena_verified.package_verdict import PackageVerdict, run_scorer
-from harness.plugins.webarena_verified.verified_export import BENCHMARK, trace_of, write_config, write_episode
+from harness.plugins.webarena_verified.verified_export import (
+    BENCHMARK,
+    lacking_of,
+    trace_of,
+    write_config,
+    write_episode,
+)
 from harness.plugins.webarena_verified.verified_package import VerifiedPackage
 
 _KEPT = 32
@@ -52,6 +58,11 @@ class PackageScore:
                 f"the task is of webarena-verified {version}, but {self._package.version} is installed"
             )
         har = trace_of(artifacts, closed.evidence.trace or "")
+        if lacking := lacking_of(har):
+            raise EvaluatorError(
+                f"the network trace {lacking}, so requests that decide may be missing; play the task again with"
+                " run.retry=infra"
+            )
         environments = {f"__{site.upper()}__": {"urls": [url]} for site, url in addresses.items()}
         with TemporaryDirectory(prefix="webarena-verified-") as made:
             folder, within = Path(made), Within(Path(made))

@@ -43,8 +43,8 @@ class ExportReport:
     """How each episode that was written began."""
     left_out: list[str] = field(default_factory=list)
     """A sentence for each (task, trial) that was not written."""
-    partial: list[str] = field(default_factory=list)
-    """A sentence for each trace that lacks its beginning."""
+    partial: dict[tuple[str, int], str] = field(default_factory=dict)
+    """A sentence for each (task, trial) that was written with a trace that lacks its beginning."""
 
     @property
     def episodes(self) -> int:
@@ -76,8 +76,8 @@ def export_verified(folder: Path, into: Path, **more: Any) -> ExportReport:
     artifacts = ArtifactStore(folder / "artifacts")
     for opened, closed in ready:
         har = trace_of(artifacts, closed.evidence.trace or "")
-        if comment := har["log"].get("comment"):
-            found.partial.append(f"{_name(opened)}: {comment}")
+        if lacking := lacking_of(har):
+            found.partial[opened.task.task_id, opened.trial] = f"{_name(opened)}: {lacking}"
         place = trial_folder(into, opened.trial)
         write_episode(place / opened.task.task_id, opened.task, closed, har=har, within=within)
         found.written.append(opened)
@@ -182,6 +182,11 @@ def trace_of(artifacts: Artifacts, digest: str) -> JsonObject:
         case {"log": {"entries": list(entries)}} if all(map(_is_exchange, entries)):
             return dict(har)
     raise JournalError(f"artifact {digest} is not a network trace of Cairn")
+
+
+def lacking_of(har: JsonObject) -> str:
+    """Where a trace begins that lacks its beginning; "" = it is whole."""
+    return str(har["log"].get("comment") or "")
 
 
 def _is_exchange(entry: Any) -> bool:

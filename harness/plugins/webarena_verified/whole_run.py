@@ -39,7 +39,7 @@ async def score_folder(folder: Path, arguments: Mapping[str, Any]) -> RunVerdict
 
 
 async def score_run(package: VerifiedPackage, folder: Path, dataset: str | None = None) -> RunVerdicts:
-    """Let the package's scorer judge every ended episode of a run folder that has a network trace.
+    """Let the package's scorer judge every ended episode of a run folder that has a whole network trace.
 
     Args:
         package: Whose scorer.
@@ -55,7 +55,10 @@ async def score_run(package: VerifiedPackage, folder: Path, dataset: str | None 
         into = Path(made)
         exported = export_verified(folder, into, **dataset_setting(dataset))
         found.left_out += exported.left_out
-        played = sorted(exported.written, key=lambda opened: opened.trial)
+        # What was requested before the resume is not there, and would be judged as if the agent had not done it.
+        found.left_out += (f"{one}; run.retry=all with task.ids plays it again" for one in exported.partial.values())
+        whole = (one for one in exported.written if (one.task.task_id, one.trial) not in exported.partial)
+        played = sorted(whole, key=lambda opened: opened.trial)
         for trial, group in groupby(played, key=lambda opened: opened.trial):
             begun = list(group)
             ids = [opened.task.task_id for opened in begun]

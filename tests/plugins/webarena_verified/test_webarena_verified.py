@@ -16,22 +16,26 @@ from harness.actions import Stop, extract
 from harness.agents.prompt import read_prompt
 from harness.api import EvaluatorError, Task
 from harness.cli import configured
+from harness.codec import dumps
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.builder import build_benchmark, build_evaluators, check_plugins, load_tasks
-from harness.journal.store import ArtifactStore
+from harness.journal.store import ArtifactStore, RunFolder
 from harness.main import main
 from harness.plugins.webarena_verified.verified_package import GET_IT, find_package
 from harness.records import Closed
 from tests.agents.test_prompt import shipped
 from tests.e2e.conftest import PROJECT
-from tests.journal.episodes import closed
+from tests.journal.episodes import closed, task
+from tests.plugins.webarena_verified.test_verified_export import GET, a_har, play
 
 pytestmark = pytest.mark.integration
 SITES = ("shopping", "shopping_admin", "reddit", "gitlab", "wikipedia", "map")
 ADDRESSES = tuple(f"sites.{name}.url=http://{name}.test" for name in SITES)
-HAR = {"log": {"entries": [{"request": {"method": "GET", "url": "http://a.test/", "headers": [], "cookies": []}}]}}
+HAR: dict[str, Any] = {
+    "log": {"entries": [{"request": {"method": "GET", "url": "http://a.test/", "headers": [], "cookies": []}}]}
+}
 REAL = PROJECT / ".venv-verified"
 needs_package = pytest.mark.skipif(
     not (REAL / "installed").exists(), reason="webarena-verified is not installed: run `make test-verified`"
@@ -228,11 +232,13 @@ def test_a_score_is_the_verdict_of_the_package_and_anything_else_is_none(
     assert found == value and why in said
 
 
-def scored(package: Path, task: Task, folder: Path, *, trace: bool = True) -> tuple[float | None, str]:
+def scored(
+    package: Path, task: Task, folder: Path, *, trace: bool = True, har: dict[str, Any] = HAR
+) -> tuple[float | None, str]:
     config = config_for(package)
     evaluator = build_evaluators(config, build_benchmark(config.task))["webarena_verified"]
     artifacts = ArtifactStore(folder / "artifacts")
-    digest = artifacts.put(json.dumps(HAR).encode()) if trace else None
+    digest = artifacts.put(json.dumps(har).encode()) if trace else None
     ended: Closed = replace(closed(), answer="{}", evidence=replace(closed().evidence, trace=digest))
     try:
         found = asyncio.run(evaluator.evaluate(task, ended, artifacts))
@@ -249,6 +255,10 @@ def test_what_cannot_be_judged_is_no_score(stand_in: Callable[..., Path], tmp_pa
     other = replace(task, metadata={"eval.webarena_verified": older})
     assert scored(package, other, tmp_path) == (None, "the task is of webarena-verified 1.2.2, but 1.2.3 is installed")
     assert "load it with task=webarena_verified" in scored(package, replace(task, metadata={}), tmp_path)[1]
+    partial = {"log": {**HAR["log"], "comment": "begins after step 2: the episode was resumed there without a replay"}}
+    value, why = scored(package, task, tmp_path, har=partial)
+    assert value is None and why.startswith("the network trace begins after step 2: ")
+    assert why.endswith("play the task again with run.retry=infra")
 
 
 def test_the_verdict_on_an_episode_is_asked_for_once(stand_in: Callable[..., Path], tmp_path: Path) -> None:
@@ -276,6 +286,19 @@ def test_a_run_without_traces_cannot_be_judged(
     own = ("task=webarena_verified", f"task.arguments.package={stand_in()}")
     assert main(["score", "--verified", str(tmp_path / "run"), *own]) == 2
     assert "network traces are recorded with browser.har=true" in capsys.readouterr().err
+
+
+def test_a_trace_that_lacks_its_beginning_gets_no_verdict(
+    stand_in: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with RunFolder.open(tmp_path / "run") as run:
+        run.write("config.yaml", dumps({"sites": {"shopping": {"canonical": "http://a.test"}}}))
+        play(run, task("1"), a_har(GET))
+        play(run, task("2"), a_har(GET, comment="begins late"))
+    own = ("task=webarena_verified", f"task.arguments.package={stand_in(result('success'))}")
+    assert main(["score", "--verified", str(run.path), *own]) == 3
+    assert "left out: task 2: begins late; run.retry=all with task.ids plays it again" in capsys.readouterr().out
+    assert [one["task_id"] for one in json.loads((run.path / "verified.json").read_bytes())["results"]] == ["1"]
 
 
 @needs_package
