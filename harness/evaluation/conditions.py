@@ -8,9 +8,16 @@ from harness.runs.run import Run
 from harness.tasks.further_keys import TASK_KEYS as KNOWN
 
 
-def task_keys(tasks: Sequence[Task]) -> Mapping[str, list[str]]:
-    """What `run.json` says of the keys of plug-ins that some of these tasks have; {} = none has any."""
-    found = [key for key in KNOWN.names() if any(key in task.metadata for task in tasks)]
+def task_keys(tasks: Sequence[Task], rest: Mapping[str, object]) -> Mapping[str, list[str]]:
+    """What `run.json` says of the keys of plug-ins that some tasks of a run have; {} = none has any.
+
+    Args:
+        tasks: Of this start.
+        rest: What `run.json` says of the other tasks of the run; {} = there are none.
+    """
+    had = rest.get(TASK_KEYS)
+    kept = had if isinstance(had, list) else []
+    found = [key for key in KNOWN.names() if key in kept or any(key in task.metadata for task in tasks)]
     return {TASK_KEYS: found} if found else {}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.choices import Display
-from harness.codec import digest, dumps
+from harness.codec import JsonObject, digest, dumps
 from harness.config import Config
 from harness.config.config_validation import check_inputs
 from harness.config.site_settings import SitesSettings
@@ -31,14 +31,21 @@ from harness.evaluation.embedded import is_embedded_endpoint, plans_digest
 from harness.evaluation.endpoint_settings import check_keys, load_prices
 from harness.evaluation.forks import begin_fork, check_fork
 from harness.evaluation.preflight import check_before, tasks_on_sites, what_is_missing
-from harness.evaluation.provenance import describe, environment
+from harness.evaluation.provenance import describe, describe_asked, environment
 from harness.evaluation.reply_caches import check_reply_caches
 from harness.evaluation.reset_hooks import unresettable
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import RunTracker, open_tracker
-from harness.evaluation.version_drift import PLANS, VERSIONS, check_version_drift, versions
+from harness.evaluation.version_drift import (
+    PLANS,
+    SITES,
+    VERSIONS,
+    check_version_drift,
+    recorded_versions,
+    versions,
+)
 from harness.journal.index import Scan, scan
 from harness.journal.store import RunFolder
 from harness.records import Task
@@ -54,11 +61,11 @@ from harness.runner.process_tree import kill_orphans, tag_environment
 from harness.runner.run_budget import RunBudget
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
-from harness.runs.about import RunInfo
+from harness.runs.about import DESCRIPTION, RunInfo, run_info
 from harness.runs.attribution import Attributions, read_attributions
 from harness.runs.baselines import baselines_of_run
 from harness.runs.notes import UNCONFINED
-from harness.runs.outcome import is_judgeable
+from harness.runs.outcome import UNSCORED, is_judgeable
 from harness.runs.results import Result, not_begun, result_of
 from harness.runs.run import Run
 from harness.secrets.redacting_progress import RedactingProgress
@@ -174,12 +181,15 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
             _begin(context, jobs, console)
             heeding.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
             invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
+        else:
+            describe_asked(run, _about(config, tasks, folder), known=_task_keys(config, folder, tasks))
         found = undamaged(run) if plays else scanned
         left = _left(config, folder, tasks, (asked := as_asked(found.outcomes, digests)), budget=budget)
         whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
         played = Run(folder, scoring=config.scoring.value, scanned=found)
         whose = _look_through(played, config.run.report and whole)
         summary = _timed(_summary(config, played, found, tasks, invocation=invocation, whose=whose), given.begun)
+        left = replace(left, others=_unscored_others(summary, tasks, config.trials))
         with _results(run, summary, left, console, begun=given.begun):
             _write_reports(config, run, tasks, found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
@@ -276,17 +286,21 @@ def describe_run(  # noqa: PLR0913 (what a run is)
     check_version_drift(found, run, is_begun=is_begun, accepted=accepted)
     # `check_plans` has compared it, also where no job is pending.
     found |= _plans_version(config)
-    names = sorted({name for task in tasks for name in task.sites})
+    ours = {name for task in tasks for name in task.sites}
+    if is_begun:  # of sites that only tasks have which are left out now: a later start is compared with them
+        before = {name: version for name, version in recorded_versions(run).items() if name.startswith(SITES)}
+        found |= {name: before[name] for name in before if name.removeprefix(SITES) not in ours}
+    names = sorted(ours | _sites_of_the_rest(config, run.path))
     known = {
         "config_digest": config_digest,
         VERSIONS: found,
-        **task_keys(tasks),
-        "sites": {name: found.get(f"sites.{name}") for name in names},
+        **_task_keys(config, run.path, tasks),
+        "sites": {name: found.get(SITES + name) for name in names},
         "prompt": digest(
             {name: measured[name] for name in sorted(measured) if name.startswith(("agent.", "action_set"))}
         ),
     }
-    describe(run, config.tree(), _about(config, tasks), now=now, known=known)
+    describe(run, config.tree(), _about(config, tasks, run.path), now=now, known=known)
 
 
 async def _play(
@@ -361,17 +375,39 @@ def undamaged(run: RunFolder) -> Scan:
     return found
 
 
-def _about(config: Config, tasks: Sequence[Task]) -> RunInfo:
+def _about(config: Config, tasks: Sequence[Task], folder: Path) -> RunInfo:
+    """What the run is about now: a retry of some of its tasks leaves it the others.
+
+    Why: docs/decisions/resume.md#a-retry-of-some-tasks-leaves-a-run-the-others
+    """
+    ids, trials = [task.task_id for task in tasks], config.trials
+    if config.run.retry is not None:
+        before = run_info(folder)
+        ids, trials = [*before.tasks, *ids], max(trials, before.trials)
     return RunInfo(
         name=config.run.id,
         dialect=config.scoring.value,
         model=config.llm.model,
         agent=config.agent.name,
-        tasks=tuple(task.task_id for task in tasks),
-        trials=config.trials,
+        tasks=tuple(dict.fromkeys(ids)),
+        trials=trials,
         benchmarks=_weights(config),
         benchmark=config.task.name,
     )
+
+
+def _before_retry(config: Config, folder: Path) -> JsonObject:
+    """`run.json`, as far as a retry keeps what it says of tasks; {} = this is none."""
+    return {} if config.run.retry is None else DESCRIPTION.find(folder) or {}
+
+
+def _task_keys(config: Config, folder: Path, tasks: Sequence[Task]) -> Mapping[str, list[str]]:
+    return task_keys(tasks, _before_retry(config, folder))
+
+
+def _sites_of_the_rest(config: Config, folder: Path) -> set[str]:
+    found = _before_retry(config, folder).get("sites")
+    return set(found) if isinstance(found, dict) else set()
 
 
 def _weights(config: Config) -> dict[str, float]:
@@ -394,6 +430,12 @@ def _left(
     ours = (one for one in outcomes.values() if one.task_id in chosen and one.trial < config.trials)
     judgeable = sum(is_judgeable(one, policy.dialect) for one in ours)
     return StillPending(pending=len(jobs), judgeable=judgeable, retries=retries, spent=budget.spent_up())
+
+
+def _unscored_others(summary: Summary, tasks: Sequence[Task], trials: int) -> int:
+    """Unscored episodes of the run that this start does not ask for."""
+    ours = {(task.task_id, trial) for task in tasks for trial in range(trials)}
+    return sum(one.status == UNSCORED and (one.task_id, one.trial) not in ours for one in summary.results)
 
 
 def _interrupted(console: Terminal) -> int:
@@ -431,12 +473,13 @@ def _summary(  # noqa: PLR0913 (what a summary says)
     config: Config, run: Run, found: Scan, tasks: Sequence[Task], *, invocation: Invocation, whose: Attributions
 ) -> Summary:
     outcomes, scoring = found.outcomes, config.scoring.value
+    known, by_id = _about(config, tasks, run.folder), {task.task_id: task for task in tasks}
     results = [
         result_of(outcome, scoring, attributions=whose)
-        if (outcome := outcomes.get((task.task_id, trial)))
-        else _not_begun(task, trial)
-        for trial in range(config.trials)
-        for task in tasks
+        if (outcome := outcomes.get((task_id, trial)))
+        else _not_begun(task_id, trial, by_id.get(task_id))
+        for trial in range(known.trials)
+        for task_id in known.tasks
     ]
     return summarize(
         config.run.id,
@@ -448,15 +491,17 @@ def _summary(  # noqa: PLR0913 (what a summary says)
     )
 
 
-def _not_begun(task: Task, trial: int) -> Result:
-    return not_begun(task.task_id, trial, site="+".join(task.sites) or "-", cluster=task.intent_template_id)
+def _not_begun(task_id: str, trial: int, task: Task | None) -> Result:
+    if task is None:  # of the run, but this start leaves it out
+        return not_begun(task_id, trial)
+    return not_begun(task_id, trial, site="+".join(task.sites) or "-", cluster=task.intent_template_id)
 
 
 def _write_reports(  # noqa: PLR0913 (what reports are made of)
     config: Config, folder: RunFolder, tasks: Sequence[Task], found: Scan, *, console: Terminal, pages: bool
 ) -> None:
     run = Run(folder.path, scoring=config.scoring.value, scanned=found)
-    known = replace(_about(config, tasks), attributions=read_attributions(folder.path))
+    known = replace(_about(config, tasks, folder.path), attributions=read_attributions(folder.path))
     write_reports(folder, known, run, console=console)
     for name in PAGES.names() if pages else ():
         PAGES.find(name)(run)  # imported here, and jinja with it

@@ -2,7 +2,8 @@
 
 Only `chromium --version` and git are started for it, and only if a task runs. What cannot be found out is null and
 never stops the run. Other machines that take part in the run (Ray, Slurm) are not described; a shard has its own
-`run.json`. If a later invocation finds another environment, the earlier ones stay under `earlier`.
+`run.json`. If a later invocation finds another environment, the earlier ones stay under `earlier`. A start that plays
+nothing writes only what it asks for.
 """
 
 import os
@@ -17,17 +18,19 @@ from pathlib import Path
 from harness import __version__
 from harness.browser.driver.child_environment import browser_environment
 from harness.browser.driver.executable import find
-from harness.codec import CodecError, dumps, loads
+from harness.codec import CodecError, dumps, loads, plain
 from harness.config.config_tree import saved
 from harness.errors import ConfigError
 from harness.files.side_file import SideFile
 from harness.journal.store import RunFolder
-from harness.runs.about import RunInfo
+from harness.runs.about import DESCRIPTION, RunInfo
 from harness.settings.browser import BrowserSettings
 from harness.settings.fields import Tree
 
 ENVIRONMENT = ("harness", "revision", "python", "platform", "browser", "fonts", "packages")
 """What of `run.json` belongs to the machine and not to the settings."""
+_WEIGHTS = "benchmarks"
+"""Key of `run.json`; missing where the run is not a suite."""
 _DISTRIBUTION = "cairn-harness"
 _PACKAGE = Path(__file__).resolve().parents[1]
 _FONTS = {".ttf", ".otf", ".ttc", ".otc", ".woff", ".woff2", ".pfb", ".pfa", ".pcf", ".bdf", ".dfont"}
@@ -49,18 +52,38 @@ def describe(run: RunFolder, settings: Tree, info: RunInfo, *, now: Tree, known:
     run.write("config.yaml", saved(settings).encode())
     described = {
         **now,
-        "earlier": _earlier(run.path / "run.json", now),
+        "earlier": _earlier(run.path / DESCRIPTION.name, now),
         "seed": settings["run"]["seed"],
-        "benchmark": info.benchmark,
         "model": info.model,
         "agent": info.agent,
+        **_asked(info),
+        **known,
+    }
+    run.write(DESCRIPTION.name, dumps(described) + b"\n")
+
+
+def describe_asked(run: RunFolder, info: RunInfo, *, known: Tree) -> None:
+    """Write into `run.json` what a start asks for that plays nothing; by what the run was made stays.
+
+    Args:
+        run: The run folder.
+        info: What the run is about.
+        known: Further keys that depend on its tasks.
+    """
+    before = DESCRIPTION.find(run.path) or {}
+    described = {key: value for key, value in before.items() if key != _WEIGHTS} | _asked(info) | dict(known)
+    if plain(described) != before:
+        run.write(DESCRIPTION.name, dumps(described) + b"\n")
+
+
+def _asked(info: RunInfo) -> Tree:
+    return {
+        "benchmark": info.benchmark,
         "scoring": info.dialect,
         "trials": info.trials,
         "tasks": info.tasks,
-        **known,
-        **({"benchmarks": info.benchmarks} if info.benchmarks else {}),
+        **({_WEIGHTS: info.benchmarks} if info.benchmarks else {}),
     }
-    run.write("run.json", dumps(described) + b"\n")
 
 
 def environment(browser: BrowserSettings) -> Tree:

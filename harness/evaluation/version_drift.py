@@ -18,6 +18,8 @@ from harness.settings.fields import Tree
 
 VERSIONS = "versions"
 """Key of `run.json`."""
+SITES = "sites."
+"""What the version of a site is named by, before the site."""
 PLANS = "llm.plans"
 """Among the versions: digest of what the scripted endpoint plays."""
 
@@ -35,7 +37,7 @@ def versions(environment: Tree, sites: SitesSettings, tasks: Iterable[Task]) -> 
     found = {"Cairn": environment.get("harness"), "browser": browser.get("version")}
     for name in sorted({name for task in tasks for name in task.sites}):
         site = sites.by_name.get(name)
-        found[f"sites.{name}"] = (site.version if site is not None else None) or sites.version
+        found[SITES + name] = (site.version if site is not None else None) or sites.version
     return {name: str(version) for name, version in found.items() if version}
 
 
@@ -54,7 +56,7 @@ def check_version_drift(
         ResumeMismatch: Naming what changed.
         JournalError: `drift.jsonl` is damaged.
     """
-    before = _recorded(run)
+    before = recorded_versions(run)
     changed: dict[str, list[object]] = {
         name: [before[name], now[name]]
         for name in sorted(before.keys() & now.keys())
@@ -75,7 +77,7 @@ def check_version_drift(
     accepted(f"continuing with other versions ({named}); recorded in {run.path / 'drift.jsonl'}")
 
 
-def _recorded(run: RunFolder) -> dict[str, str]:
+def recorded_versions(run: RunFolder) -> dict[str, str]:
     """The versions in `run.json`; what cannot be read is unknown."""
     try:
         found = DESCRIPTION.built(run.read(DESCRIPTION.name) or b"").get(VERSIONS)

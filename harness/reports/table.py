@@ -34,6 +34,8 @@ class StillPending:
     """Unscored episodes that have ended: their evidence is there, and an evaluator or its judge failed."""
     retries: int = 0
     """Ended episodes that it would open again; not those that are pending."""
+    others: int = 0
+    """Unscored episodes of tasks of the run that it leaves out."""
     spent: str = ""
     """The budget of the run that keeps it from that, as `run.max_tokens=100`."""
 
@@ -153,7 +155,10 @@ def _advice(unscored: int, left: StillPending, folder: str) -> Iterator[str]:
             f"{left.judgeable} ended without a score: harness score {folder}, with the settings of the judge, scores"
             " their evidence; run.retry=infra would play them again"
         )
-    if (given_up := unscored - left.pending - left.judgeable) and not (spent and (left.pending or left.retries)):
+    if left.others:
+        yield f"{left.others} unscored, of tasks that this command leaves out: run it with all tasks of the run"
+    given_up = unscored - left.pending - left.judgeable - left.others
+    if given_up and not (spent and (left.pending or left.retries)):
         yield f"{given_up} unscored: {spent}run the same command with run.retry=infra to try them again"
 
 

@@ -12,6 +12,7 @@ import pytest
 from harness.journal.log import read
 from harness.main import main
 from harness.records import CloseReason
+from harness.runs import Run
 from tests.e2e.bells import BELLS
 from tests.e2e.conftest import PROJECT, Start
 from tests.e2e.test_run import decided, running
@@ -78,6 +79,7 @@ def test_benchmarks_run_together_by_their_own_rules(
     weighed = start(*given)
     assert weighed.code == 0 and "0 browser starts" in weighed.out
     assert [one["weight"] for one in weighed.summary["suite"]["benchmarks"]] == [0.2, 0.4, 0.4]
+    assert Run(done.folder).about.benchmarks == {"demo": 0.5, "miniwob": 1.0, "bells": 1.0}, "as reports have them"
     (tmp_path / "mix.yaml").write_text(SUITE.replace("repeated_actions: 1000", "repeated_actions: 4"))
     refused = start(*given)
     assert refused.code == 2 and "task.members.bells.limits.repeated_actions" in refused.err

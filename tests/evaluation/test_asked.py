@@ -1,0 +1,87 @@
+"""What `run.json` and the results say of the tasks of a run, where a start plays none or some of them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.actions import Stop
+from harness.cli import configured
+from harness.codec import dumps, loads
+from harness.config import Config
+from harness.episode.job import task_digest
+from harness.evaluation import orchestrator
+from harness.evaluation.builder import load_tasks
+from harness.evaluation.config_drift import keep_settings
+from harness.evaluation.provenance import ENVIRONMENT, describe_asked
+from harness.journal.store import RunFolder
+from harness.reports.console import Terminal
+from harness.runs.about import RunInfo
+from harness.secrets.redaction import NO_SECRETS
+from tests.journal.episodes import acted, closed, decided, opened
+from tests.scored_runs import scored
+
+MADE: dict[str, Any] = {**dict.fromkeys(ENVIRONMENT), "harness": "0.0", "earlier": [], "versions": {"sites.map": "7"}}
+GIVEN = ("task=smoke", "run.report=false", "llm=none", "agent=null")
+
+
+def asked(ids: str, *more: str) -> Config:
+    return configured([*GIVEN, f"task.ids=[{ids}]", *more])
+
+
+@pytest.fixture
+def ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run folder with the tasks 0 to 2, of which the last failed."""
+    monkeypatch.setattr(orchestrator, "keep_quiet", lambda *_: NO_SECRETS)
+    monkeypatch.setattr(orchestrator, "take_over", lambda folder: None)
+    config = asked("0-2")
+    with RunFolder.open(tmp_path / "run") as run:
+        settings = keep_settings(run, config.measured())
+        for task in load_tasks(config):
+            with run.journal(task.task_id) as journal:
+                journal.append(replace(opened(of=task), task_digest=task_digest(task), config_digest=settings))
+                journal.append(acted(0))
+                journal.append(decided(1, Stop(answer="yes")))
+                journal.append(closed())
+                for dialect in ("corrected", "webarena"):
+                    journal.append(scored(dialect, float(task.task_id != "2")))
+        run.write("run.json", dumps({**MADE, "tasks": ["0"], "trials": 1, "benchmarks": {"demo": 2.0}}))
+    return tmp_path / "run"
+
+
+async def results_of(folder: Path, config: Config) -> tuple[int, list[str], dict[str, Any]]:
+    """Exit code, the tasks in `summary.json`, and `run.json`."""
+    code = await orchestrator.evaluate(config, folder, Terminal())
+    summary = loads((folder / "summary.json").read_bytes())
+    return code, [one["task_id"] for one in summary["results"]], loads((folder / "run.json").read_bytes())
+
+
+async def test_a_start_that_plays_nothing_writes_what_it_asks_for_and_leaves_what_made_the_run(ended: Path) -> None:
+    code, shown, described = await results_of(ended, asked("0-2"))
+    assert code == 0 and shown == described["tasks"] == ["0", "1", "2"]
+    assert "benchmarks" not in described and described["scoring"] == "corrected"
+    assert {key: described[key] for key in MADE} == MADE
+    _, shown, described = await results_of(ended, asked("1"))
+    assert shown == described["tasks"] == ["1"], "without run.retry, the selection is the run"
+
+
+async def test_a_retry_of_some_tasks_leaves_a_run_the_others(ended: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (ended / "run.json").write_bytes(dumps({**MADE, "tasks": ["0", "1", "2", "31"], "trials": 1}))
+    code, shown, described = await results_of(ended, asked("1", "run.retry=failed"))
+    assert code == 3 and shown == described["tasks"] == ["0", "1", "2", "31"], "one of them has not begun"
+    said = capsys.readouterr().out
+    assert "1 unscored, of tasks that this command leaves out: run it with all tasks of the run" in said
+    assert "run.retry=infra" not in said
+
+
+def test_weights_of_a_suite_are_those_of_the_latest_start(tmp_path: Path) -> None:
+    info = RunInfo(name="r", dialect="corrected", model="m", agent="a", tasks=("a.0",), trials=2)
+    with RunFolder.open(tmp_path / "run") as run:
+        run.write("run.json", dumps({**MADE, "tasks": ["a.0"], "benchmarks": {"a": 1.0}}))
+        describe_asked(run, replace(info, benchmarks={"a": 3.0}), known={})
+        described = loads((run.path / "run.json").read_bytes())
+        before = (run.path / "run.json").stat().st_mtime_ns
+        describe_asked(run, replace(info, benchmarks={"a": 3.0}), known={})
+        assert (run.path / "run.json").stat().st_mtime_ns == before, "nothing is asked for that it does not say"
+    assert described["benchmarks"] == {"a": 3.0} and described["trials"] == 2 and described["harness"] == "0.0"
