@@ -1,7 +1,7 @@
 """An episode of a run, step by step: what was seen, asked, decided, done, and what it came to."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -36,6 +36,8 @@ class Step:
     """The function call that it was read from; None for an agent that answers in text."""
     usage: Usage
     """What the decision cost, with what the agent's process asked before it."""
+    is_inherited: bool
+    """It was recorded by the run that this one is a fork of, and cost that one."""
     artifacts: ArtifactStore = field(repr=False, compare=False)
 
     @property
@@ -56,6 +58,11 @@ class Step:
     def reply(self) -> str:
         """The model's text, verbatim."""
         return self.decided.reply
+
+    @property
+    def own_usage(self) -> Usage:
+        """What it cost this run: nothing where it is inherited."""
+        return Usage() if self.is_inherited else self.usage
 
     @property
     def page(self) -> Observation | None:
@@ -287,7 +294,8 @@ class Episode:
             number += len(asked)
             if decided.prompt:
                 number += 1
-                requests.append(own_request(decided, number, self.artifacts))
+                own = own_request(decided, number, self.artifacts)
+                requests.append(replace(own, is_inherited=decided.step <= record.inherited))
                 # Further calls of this reply are the steps that follow, which have no prompt.
                 calls = list(requests[-1].calls)
             yield Step(
@@ -298,6 +306,7 @@ class Episode:
                 requests=tuple(requests),
                 call=calls.pop(0) if calls else None,
                 usage=spent[decided.step],
+                is_inherited=decided.step <= record.inherited,
                 artifacts=self.artifacts,
             )
             seen = acted.observation if acted else None
@@ -306,4 +315,5 @@ class Episode:
         """Requests of the agent's own process that were answered; each has its number."""
         for number, one in enumerate(asked, start=before + 1):
             if (answered := self.record.answered.get(one.number)) is not None:
-                yield process_request(one, answered, number, self.artifacts)
+                made = process_request(one, answered, number, self.artifacts)
+                yield replace(made, is_inherited=one.step <= self.record.inherited)

@@ -63,6 +63,13 @@ class Request:
     """Seconds since the epoch; so `ended`."""
     ended: float
     kept: _Kept = field(repr=False, compare=False)
+    is_inherited: bool = False
+    """It was made by the run that this one is a fork of."""
+
+    @property
+    def own_usage(self) -> Usage:
+        """What it cost this run: nothing where it is inherited."""
+        return Usage() if self.is_inherited else self.usage
 
     @cached_property
     def messages(self) -> tuple[JsonObject, ...]:

@@ -55,7 +55,10 @@ class Tasks:
 
 
 class Steps:
-    """Columns of the table `steps`: one row per decision of the last attempt of each task and trial."""
+    """Columns of the table `steps`: one row per decision of the last attempt of each task and trial.
+
+    An inherited step has no tokens, cost or times: they are those of another run.
+    """
 
     task_id: str
     trial: int
@@ -75,6 +78,8 @@ class Steps:
     deciding_ms: float | None
     acting_ms: float | None
     at: float
+    inherited: bool
+    """It was recorded by the run that this one is a fork of."""
 
 
 def task_row(episode: Episode) -> Row:
@@ -131,7 +136,7 @@ def step_rows(episode: Episode) -> Iterator[Row]:
 
 def step_row(episode: Episode, step: Step) -> Row:
     """One step, see `Steps`."""
-    page, decided, acted = step.page, step.decided, step.acted
+    page, decided, acted, usage = step.page, step.decided, step.acted, step.own_usage
     return {
         "task_id": episode.task_id,
         "trial": episode.trial,
@@ -145,12 +150,13 @@ def step_row(episode: Episode, step: Step) -> Row:
         "effects": len(step.effects),
         "reward": step.reward,
         "model": decided.model,
-        "prompt_tokens": step.usage.prompt_tokens,
-        "completion_tokens": step.usage.completion_tokens,
-        "cost_usd": step.usage.cost_usd,
-        "deciding_ms": None if decided.is_cached else decided.elapsed_ms,
-        "acting_ms": acted.elapsed_ms if acted else None,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "cost_usd": usage.cost_usd,
+        "deciding_ms": None if decided.is_cached or step.is_inherited else decided.elapsed_ms,
+        "acting_ms": acted.elapsed_ms if acted and not step.is_inherited else None,
         "at": decided.at,
+        "inherited": step.is_inherited,
     }
 
 

@@ -3,7 +3,7 @@
 Reads journals and artifacts, and never writes them. The reward is the score in one dialect. A finished episode
 without a score is an exception, never a reward of 0, and a pending one is left out. The conversation contains each
 prompt as the model saw it, without the beginning it shares with the previous prompt (introduction, examples); `seen`
-lists the messages of each request.
+lists the messages of each request. What a fork inherited from another run is context: another model may have answered.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,6 +45,7 @@ def trajectory_of(
         return _raised(episode, scored, f"task {opened.task.task_id}, trial {opened.trial}")
     conversation = _Conversation(artifacts)
     decisions = [*(step.decided for step in episode.steps), *((episode.pending,) if episode.pending else ())]
+    own = [decided for decided in decisions if decided.step > episode.inherited]
     for decided in decisions:
         conversation.add(decided, episode)
     return Trajectory(
@@ -52,9 +53,9 @@ def trajectory_of(
         tools=conversation.tools,
         reward=scored.value,
         metrics=_metrics(episode, decisions),
-        metadata=_metadata(episode, scored, run_id),
+        metadata=_metadata(episode, scored, run_id, own[0].model if own else ""),
         seen=conversation.seen,
-        tokens=_tokens(episode, decisions, artifacts),
+        tokens=_tokens(episode, own, artifacts),
     )
 
 
@@ -143,8 +144,12 @@ class _Conversation:
         self._prompt = decided.prompt
         self._positions = (*self._positions[:shared], *range(first, first + len(new)))
         self.messages += [{key: value for key, value in message.items() if value is not None} for message in new]
-        self.seen.append(self._positions)
-        self.messages.append(self._answer(decided))
+        answer = self._answer(decided)
+        if decided.step > episode.inherited:
+            self.seen.append(self._positions)
+        else:
+            answer = answer["message"]  # not a choice: choices are trained
+        self.messages.append(answer)
 
     def _answer(self, decided: Decided) -> JsonObject:
         """The reply with the calls it made, which are in its artifact alone."""
@@ -218,7 +223,7 @@ def _metrics(episode: Episode, decisions: Sequence[Decided]) -> dict[str, float 
     return metrics
 
 
-def _metadata(episode: Episode, scored: Scored, run_id: str) -> dict[str, Scalar]:
+def _metadata(episode: Episode, scored: Scored, run_id: str, model: str) -> dict[str, Scalar]:
     opened, closed = episode.opened, episode.closed
     assert opened is not None
     return {
@@ -226,7 +231,7 @@ def _metadata(episode: Episode, scored: Scored, run_id: str) -> dict[str, Scalar
         "trial": opened.trial,
         "sites": "+".join(opened.task.sites),
         "run_id": run_id,
-        "model": episode.steps[0].decided.model if episode.steps else "",
+        "model": model,
         "task_digest": opened.task_digest,
         "config_digest": opened.config_digest,
         "scoring": scored.dialect,

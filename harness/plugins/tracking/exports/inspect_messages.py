@@ -70,7 +70,7 @@ class SampleContent:
             "model": request.model,
             "choices": [{"message": reply, "stop_reason": _STOPS.get(request.finish_reason, "unknown")}],
             "completion": request.reply,
-            "usage": usage(request.usage),
+            "usage": usage(request.own_usage),
             "time": request.ended - request.began,
         }
         event = self._event(f"model-{request.number}", "model", request.began) | {
@@ -83,14 +83,16 @@ class SampleContent:
             "output": self.output,
             "retries": max(0, request.usage.requests - 1),
             "completed": iso(request.ended),
-            "working_time": request.ended - request.began,
+            "working_time": _worked(request),
         }
         if request.is_cached:
             event["cache"] = "read"
+        if request.is_inherited:
+            event["metadata"] = {"inherited": True}
         self.events.append(event)
         self.messages.append(reply)
         if not request.is_cached:
-            self._working_s += request.ended - request.began
+            self._working_s += _worked(request)
 
     def _add_action(self, action: Step) -> None:
         page = action.page
@@ -104,14 +106,16 @@ class SampleContent:
             "result": self._shortened("\n".join(filter(None, (result, *(page.notices if page else ()))))),
             "events": [],
             "completed": iso(action.ended),
-            "working_time": action.ended - action.began,
+            "working_time": _worked(action),
             "metadata": {"step": action.number, "action": self._shortened(action.text)},
         }
+        if action.is_inherited:
+            event["metadata"]["inherited"] = True
         event.pop("parse_error", None)
         if action.why_not:
             event["error"] = {"type": "unknown", "message": action.why_not}
         self.events.append(event)
-        self._working_s += action.ended - action.began
+        self._working_s += _worked(action)
 
     def _event(self, name: str, kind: str, at: float) -> JsonObject:
         return {"event": kind, "uuid": name, "timestamp": iso(at), "working_start": self._working_s}
@@ -167,6 +171,11 @@ class SampleContent:
             case {"text": str(text)}:
                 return {"type": "text", "text": self._shortened(text) if is_pooled else text}
         return {"type": "text", "text": f"[{part.get('type')}]"}
+
+
+def _worked(move: Request | Step) -> float:
+    """Seconds; of what is inherited another run's."""
+    return 0.0 if move.is_inherited else move.ended - move.began
 
 
 def usage(spent: Usage) -> JsonObject:

@@ -191,7 +191,8 @@ class _Store:
             parent_id=root.span_id,
             span_type="CHAT_MODEL" if is_request else "TOOL",
             inputs=self._asked(move) if isinstance(move, Request) else {"action": move.text[:LONGEST_TEXT]},
-            attributes=_usage(move) if isinstance(move, Request) else {"cairn.step": move.number},
+            attributes=(_usage(move) if isinstance(move, Request) else {"cairn.step": move.number})
+            | ({"cairn.inherited": True} if move.is_inherited else {}),
             start_time_ns=_nanoseconds(move.began),
         )
         refused = "" if isinstance(move, Request) else move.why_not
@@ -215,7 +216,7 @@ class _Store:
 
 
 def _usage(request: Request) -> JsonObject:
-    spent = request.usage
+    spent = request.own_usage
     counted = {"input_tokens": spent.prompt_tokens, "output_tokens": spent.completion_tokens}
     return {
         "mlflow.chat.tokenUsage": counted | {"total_tokens": spent.tokens},

@@ -137,9 +137,10 @@ class _Trace:
             "gen_ai.response.model": request.model or None,
             "gen_ai.response.finish_reasons": [request.finish_reason] if request.finish_reason else None,
             "gen_ai.output.messages": dumps([answer]).decode() if request.prompt else None,
-            **_tokens(request.usage),
+            **({} if request.is_inherited else _tokens(request.usage)),
             "cairn.request_id": request.request_id or None,
             "cairn.from_cache": True if request.is_cached else None,
+            "cairn.inherited": True if request.is_inherited else None,
         }
         span["attributes"] = _attributes(attributes)
         return span
@@ -154,6 +155,7 @@ class _Trace:
             "gen_ai.tool.call.id": action.call.id if action.call else None,
             "gen_ai.tool.call.arguments": action.call.arguments if action.call else None,
             "cairn.step": action.number,
+            "cairn.inherited": True if action.is_inherited else None,
             "cairn.action": action.text,
             "cairn.page.url": page.url if page else None,
             "cairn.page.title": page.title if page else None,

@@ -4,7 +4,7 @@ A sample is a conversation that the model saw in one request, and what it answer
 be learned: 1 of those that are this sample's, 0 of examples and of answers that another sample teaches. Of one episode,
 `step` gives a sample for each answer, `episode` as few as show the model nothing that it did not see: one for an agent
 that has a conversation, one for each answer where each page is shown afresh. Answers that no action was read from, that
-were cut short or whose action was refused are not taught.
+were cut short, whose action was refused or that a fork inherited from another run are not taught.
 
 Reads journals and artifacts as they are: what was redacted when it was recorded stays redacted. Memory holds one
 episode and one sample.
@@ -12,7 +12,7 @@ episode and one sample.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
@@ -193,7 +193,7 @@ def _turns(run: Run, episode: Episode, found: SftExport) -> Iterator[_Turn]:
             continue
         turn = _process_turn(run, asked[number], record.answered[number], found)
         if turn is not None:
-            yield turn
+            yield replace(turn, is_taught=turn.is_taught and asked[number].step > record.inherited)
     request, actions = None, list[Step]()
     for move in events_of(episode):
         if isinstance(move, Step):
@@ -218,7 +218,7 @@ def _own_turn(request: Request, steps: Sequence[Step]) -> _Turn:
         message=lambda position: _plain(request.message(position)),
         answer=_answer(request.reply, calls),
         tools=request.tools,
-        is_taught=is_whole and not any(map(_has_failed, steps)),
+        is_taught=is_whole and not request.is_inherited and not any(map(_has_failed, steps)),
     )
 
 

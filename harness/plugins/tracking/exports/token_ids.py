@@ -64,7 +64,7 @@ def _rows(episode: Episode, found: TokenExport) -> Iterator[JsonObject]:
                 "step": request.step,
                 "request": request.number,
                 "answer": number,
-                "inherited": request.step <= episode.record.inherited,
+                "inherited": request.is_inherited,
                 "model": request.model,
                 "prompt_ids": one.prompt_ids,
                 "completion_ids": one.completion_ids,
