@@ -65,7 +65,7 @@ from harness.runs.about import DESCRIPTION, RunInfo, run_info
 from harness.runs.attribution import Attributions, read_attributions
 from harness.runs.baselines import baselines_of_run
 from harness.runs.notes import UNCONFINED
-from harness.runs.outcome import UNSCORED, is_judgeable
+from harness.runs.outcome import UNSCORED, is_judgeable, score_of
 from harness.runs.results import Result, not_begun, result_of
 from harness.runs.run import Run
 from harness.secrets.redacting_progress import RedactingProgress
@@ -189,7 +189,6 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         played = Run(folder, scoring=config.scoring.value, scanned=found)
         whose = _look_through(played, config.run.report and whole)
         summary = _timed(_summary(config, played, found, tasks, invocation=invocation, whose=whose), given.begun)
-        left = replace(left, others=_unscored_others(summary, tasks, config.trials))
         with _results(run, summary, left, console, begun=given.begun):
             _write_reports(config, run, tasks, found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
@@ -426,16 +425,14 @@ def _left(
     if budget.is_empty() or config.executor.plays_shards:
         asked = retry_request.standing(asked, folder, tasks, outcomes, trials=config.trials)
         retries = sum(job.reopen for job in pending_jobs(tasks, config.trials, outcomes, asked))
-    chosen = {task.task_id for task in tasks}
-    ours = (one for one in outcomes.values() if one.task_id in chosen and one.trial < config.trials)
-    judgeable = sum(is_judgeable(one, policy.dialect) for one in ours)
-    return StillPending(pending=len(jobs), judgeable=judgeable, retries=retries, spent=budget.spent_up())
-
-
-def _unscored_others(summary: Summary, tasks: Sequence[Task], trials: int) -> int:
-    """Unscored episodes of the run that this start does not ask for."""
-    ours = {(task.task_id, trial) for task in tasks for trial in range(trials)}
-    return sum(one.status == UNSCORED and (one.task_id, one.trial) not in ours for one in summary.results)
+    ours = {(task.task_id, trial) for task in tasks for trial in range(config.trials)}
+    judgeable = sum(is_judgeable(one, policy.dialect) for key, one in outcomes.items() if key in ours)
+    known = _about(config, tasks, folder)
+    others = {(task_id, trial) for task_id in known.tasks for trial in range(known.trials)} - ours
+    unscored = sum(key not in outcomes or score_of(outcomes[key], policy.dialect).status == UNSCORED for key in others)
+    return StillPending(
+        pending=len(jobs), judgeable=judgeable, retries=retries, others=unscored, spent=budget.spent_up()
+    )
 
 
 def _interrupted(console: Terminal) -> int:
