@@ -62,7 +62,7 @@ def describe(run: RunFolder, settings: Tree, info: RunInfo, *, now: Tree, known:
     run.write(DESCRIPTION.name, dumps(described) + b"\n")
 
 
-def describe_asked(run: RunFolder, info: RunInfo, *, known: Tree) -> None:
+def describe_asked(run: RunFolder, info: RunInfo, *, known: Mapping[str, object]) -> None:
     """Write into `run.json` what a start asks for that plays nothing; by what the run was made stays.
 
     Args:
