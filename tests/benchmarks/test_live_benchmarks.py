@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.api import Benchmark, EvaluatorError, Message, RecordedEpisode, Task
+from harness.api import Benchmark, CloseReason, EvaluatorError, Message, RecordedEpisode, Task
 from harness.api.sealed_answers import decrypt, encrypt, seal, unseal
 from harness.errors import ConfigError, TaskError
 from harness.plugins.assistantbench.assistantbench import AssistantBench
@@ -212,6 +212,14 @@ async def test_true_is_not_one_and_a_missing_state_is_an_error(tmp_path: Path, e
     assert (await checks.evaluate_judged(recorded(task, "", {"a": expected}), Asked())).value == 1.0
     with pytest.raises(EvaluatorError, match="the end state of the site is not in the evidence"):
         await checks.evaluate_judged(recorded(task, ""), Asked())
+
+
+async def test_an_episode_of_real_that_a_limit_ended_passes_in_neither_scoring() -> None:
+    (task,) = loaded(Real(str(SAMPLES / "real")))
+    given = recorded(task, "$14.00", ORDERED)
+    late = replace(given, closed=replace(given.closed, reason=CloseReason.MAX_STEPS))
+    found = await StateChecks(CheckScripts(None)).evaluate_judged(late, Asked())
+    assert found.value == 0.0 and found.why == "the agent did not end the episode itself (MAX_STEPS)"
 
 
 async def test_real_configures_the_replica_in_a_second_tab_and_asks_it_for_its_state() -> None:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from harness.api import (
+    CloseReason,
     CodecError,
     EvaluatorError,
     Finding,
@@ -44,6 +45,9 @@ class StateChecks(JudgedEvaluator):
         self._scripts = scripts
 
     async def evaluate_judged(self, recorded: RecordedEpisode, judge: JudgeAccess, /) -> Finding:
+        # As the package, whose reward is 0 until the agent has sent its answer.
+        if (reason := recorded.closed.reason) is not CloseReason.STOPPED:
+            return Finding(value=0.0, why=f"the agent did not end the episode itself ({reason})")
         checks, state = unseal(recorded.task, NAME), _state(recorded)
         for check in checks:
             if check["type"] == "jmespath" and (missed := _missed(check, state)):

@@ -57,7 +57,7 @@ class PublishedScreenshots(JudgedEvaluator):
             return Finding(value=0.0, why="there is no answer")
         shots = taken_screenshots(recorded.trajectory)[-self._last :]
         text = (
-            f"TASK: {recorded.task.intent}\nResult Response: {judged_answer(recorded.closed.answer)}\n"
+            f"TASK: {recorded.task.intent.strip()}\nResult Response: {judged_answer(recorded.closed.answer)}\n"
             f"{self._last} screenshots at the end: "
         )
         pictures = [picture_part(recorded.artifacts, shot) for shot in shots]

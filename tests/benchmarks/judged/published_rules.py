@@ -101,5 +101,5 @@ def webjudge_verdict(
 
 
 def webvoyager(task: str, answer: str, screenshots: list[bytes], last: int) -> list[Content]:
-    asked = f"TASK: {task}\nResult Response: {answer_read(answer)}\n{last} screenshots at the end: "
+    asked = f"TASK: {task.strip()}\nResult Response: {answer_read(answer)}\n{last} screenshots at the end: "
     return [text(asked), *map(as_it_is, screenshots[-last:]), text("Your verdict:\n")]

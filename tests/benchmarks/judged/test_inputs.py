@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -121,6 +122,7 @@ async def test_webvoyagers_judge_is_asked_as_published(own: Mapping[str, str] | 
     repeats = 0
     for seed in SEEDS:
         recorded, judge = of_trajectory(seed), Stages("It is a SUCCESS", [], "")
+        recorded = replace(recorded, task=replace(recorded.task, intent=f" {recorded.task.intent} "))
         found = await judged(last_screenshots.LastScreenshots(LAST, own), WEBARENA, recorded, judge)
         shots = shots_of(recorded)
         answer = recorded.closed.answer
