@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 
 def open_runs(paths: Sequence[Path], closing: ExitStack, *, scoring: str | None) -> "list[tuple[str, Run]]":
-    """Names and runs, all in one scoring; damage and what a bundle says of itself is told on standard error.
+    """Names, or paths where two have one name, and runs, all in one scoring.
+
+    Damage and what a bundle says of itself is told on standard error.
 
     Args:
         paths: Run folders or bundles.
@@ -27,11 +29,13 @@ def open_runs(paths: Sequence[Path], closing: ExitStack, *, scoring: str | None)
     from harness.runs.opened_run import run_or_bundle
 
     found = list[tuple[str, Run]]()
+    names = [path.resolve().name for path in paths]
     for path in paths:
         opened = closing.enter_context(run_or_bundle(path))
         one = Run(opened.folder, scoring=scoring)
         scoring = one.scoring
         for notice in (*opened.notices, *map(str, one.damaged)):
             sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
-        found.append((one.name if path.is_dir() else path.name, one))
+        name = one.name if path.is_dir() else path.name
+        found.append((str(path) if names.count(path.resolve().name) > 1 else name, one))
     return found

@@ -18,12 +18,13 @@ from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, check_plugins, load_tasks
 from harness.evaluation.config_drift import check_config_drift, check_task_drift
-from harness.evaluation.endpoint_settings import check_keys, load_prices
+from harness.evaluation.endpoint_settings import load_prices
 from harness.evaluation.executor_choice import run_with_executor
 from harness.evaluation.forks import fork_trials
-from harness.evaluation.orchestrator import check_plans, describe_run, keep_quiet, take_over, undamaged
+from harness.evaluation.orchestrator import keep_quiet, take_over, undamaged
 from harness.evaluation.preflight import check_before
 from harness.evaluation.run_context import RunContext
+from harness.evaluation.run_description import check_plans, describe_run
 from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary
 from harness.internal_error import flatten_group
@@ -64,7 +65,6 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
         stopping = ShutdownSignal(console.say)
         check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
         jobs, embedded = build_scheduler(config, run, tasks, outcomes=outcomes, stopping=stopping, is_open=True)
-        check_keys(config.llm, config.judge)
         # For all tasks, as any of them may be asked for.
         await check_before(config, [Job(task=task) for task in tasks], outcomes, console.say)
         describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)

@@ -5,7 +5,7 @@ All state is in the run folder. If no job is pending, no server, browser or mode
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.choices import Display
-from harness.codec import JsonObject, digest, dumps
+from harness.codec import dumps
 from harness.config import Config
 from harness.config.config_validation import check_inputs
 from harness.config.site_settings import SitesSettings
@@ -24,28 +24,20 @@ from harness.escape import show_logs
 from harness.evaluation import retry_request
 from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, build_run_budget, check_plugins, load_tasks, pending_policy
-from harness.evaluation.conditions import below_least, task_keys
+from harness.evaluation.conditions import below_least
 from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.dry_run import describe_dry_run
-from harness.evaluation.embedded import is_embedded_endpoint, plans_digest
+from harness.evaluation.embedded import is_embedded_endpoint
 from harness.evaluation.endpoint_settings import check_keys, load_prices
 from harness.evaluation.forks import begin_fork, check_fork
 from harness.evaluation.preflight import check_before, tasks_on_sites, what_is_missing
-from harness.evaluation.provenance import describe, describe_asked, environment
 from harness.evaluation.reply_caches import check_reply_caches
 from harness.evaluation.reset_hooks import unresettable
 from harness.evaluation.run_context import RunContext
+from harness.evaluation.run_description import about, check_plans, describe_run, describe_unplayed, weights
 from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import RunTracker, open_tracker
-from harness.evaluation.version_drift import (
-    PLANS,
-    SITES,
-    VERSIONS,
-    check_version_drift,
-    recorded_versions,
-    versions,
-)
 from harness.journal.index import Scan, scan
 from harness.journal.store import RunFolder
 from harness.records import Task
@@ -61,7 +53,6 @@ from harness.runner.process_tree import kill_orphans, tag_environment
 from harness.runner.run_budget import RunBudget
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
-from harness.runs.about import DESCRIPTION, RunInfo, run_info
 from harness.runs.attribution import Attributions, read_attributions
 from harness.runs.baselines import baselines_of_run
 from harness.runs.notes import UNCONFINED
@@ -155,12 +146,10 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
         asked = _asked(outcomes, digests, policy.dialect, console)
         jobs, embedded = build_scheduler(config, run, tasks, outcomes=asked, stopping=stopping)
-        spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
-        budget = build_run_budget(_limits(config), run, spent, stopping=stopping)
+        budget = _budget(config, run, outcomes if len(jobs) else {}, stopping)  # nothing pending: nothing to stop
         tracker, invocation = open_tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
         closing.push_async_callback(tracker.close)  # before signals are no longer heeded: it may send for long
         if plays := bool(len(jobs)) and not budget.is_empty():
-            check_keys(config.llm, config.judge)
             await check_before(config, jobs.pending, outcomes, console.say)
             describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
             retry_request.remember(policy, run, tasks, asked, trials=config.trials)
@@ -182,7 +171,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
             heeding.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
             invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
         else:
-            describe_asked(run, _about(config, tasks, folder), known=_task_keys(config, folder, tasks))
+            describe_unplayed(config, run, tasks)
         found = undamaged(run) if plays else scanned
         left = _left(config, folder, tasks, (asked := as_asked(found.outcomes, digests)), budget=budget)
         whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
@@ -210,9 +199,10 @@ def _asked(outcomes: Outcomes, digests: Mapping[str, str], dialect: str, console
     return as_asked(outcomes, digests)
 
 
-def _limits(config: Config) -> RunSettings:
-    """The settings whose budgets this start watches; each shard watches its own."""
-    return RunSettings() if config.executor.plays_shards else config.run
+def _budget(config: Config, run: RunFolder, outcomes: Outcomes, stopping: ShutdownSignal) -> RunBudget:
+    """What this start watches; each shard watches its own."""
+    limits = RunSettings() if config.executor.plays_shards else config.run
+    return build_run_budget(limits, run, outcomes, stopping=stopping)
 
 
 def take_over(folder: Path) -> None:
@@ -258,48 +248,6 @@ def _begin(context: RunContext, jobs: Scheduler, console: Terminal) -> None:
     invalidate_summary(context.run)
     _say_what_is_not_reset(context.config.sites, context.tasks, console)
     _say_who_is_alone(jobs, _jobs_are(context.config.trials), console)
-
-
-def check_plans(config: Config, run: RunFolder, *, is_begun: bool, accepted: Callable[[str], None] | None) -> None:
-    """What the scripted endpoint plays is a setting: other plans are refused also where no job is pending."""
-    check_version_drift(_plans_version(config), run, is_begun=is_begun, accepted=accepted)
-
-
-def _plans_version(config: Config) -> dict[str, str]:
-    plans = plans_digest(config.llm, config.task)
-    return {} if plans is None else {PLANS: plans}
-
-
-def describe_run(  # noqa: PLR0913 (what a run is)
-    config: Config,
-    run: RunFolder,
-    tasks: Sequence[Task],
-    *,
-    config_digest: str,
-    is_begun: bool,
-    accepted: Callable[[str], None] | None,
-) -> None:
-    """Write down with what the run is made, once it can be: versions are those of before."""
-    now, measured = environment(config.browser), config.measured()
-    found = versions(now, config.sites, tasks)
-    check_version_drift(found, run, is_begun=is_begun, accepted=accepted)
-    # `check_plans` has compared it, also where no job is pending.
-    found |= _plans_version(config)
-    ours = {name for task in tasks for name in task.sites}
-    if is_begun:  # of sites that only tasks have which are left out now: a later start is compared with them
-        before = {name: version for name, version in recorded_versions(run).items() if name.startswith(SITES)}
-        found |= {name: before[name] for name in before if name.removeprefix(SITES) not in ours}
-    names = sorted(ours | _sites_of_the_rest(config, run.path))
-    known = {
-        "config_digest": config_digest,
-        VERSIONS: found,
-        **_task_keys(config, run.path, tasks),
-        "sites": {name: found.get(SITES + name) for name in names},
-        "prompt": digest(
-            {name: measured[name] for name in sorted(measured) if name.startswith(("agent.", "action_set"))}
-        ),
-    }
-    describe(run, config.tree(), _about(config, tasks, run.path), now=now, known=known)
 
 
 async def _play(
@@ -374,45 +322,6 @@ def undamaged(run: RunFolder) -> Scan:
     return found
 
 
-def _about(config: Config, tasks: Sequence[Task], folder: Path) -> RunInfo:
-    """What the run is about now: a retry of some of its tasks leaves it the others.
-
-    Why: docs/decisions/resume.md#a-retry-of-some-tasks-leaves-a-run-the-others
-    """
-    ids, trials = [task.task_id for task in tasks], config.trials
-    if config.run.retry is not None:
-        before = run_info(folder)
-        ids, trials = [*before.tasks, *ids], max(trials, before.trials)
-    return RunInfo(
-        name=config.run.id,
-        dialect=config.scoring.value,
-        model=config.llm.model,
-        agent=config.agent.name,
-        tasks=tuple(dict.fromkeys(ids)),
-        trials=trials,
-        benchmarks=_weights(config),
-        benchmark=config.task.name,
-    )
-
-
-def _before_retry(config: Config, folder: Path) -> JsonObject:
-    """`run.json`, as far as a retry keeps what it says of tasks; {} = this is none."""
-    return {} if config.run.retry is None else DESCRIPTION.find(folder) or {}
-
-
-def _task_keys(config: Config, folder: Path, tasks: Sequence[Task]) -> Mapping[str, list[str]]:
-    return task_keys(tasks, _before_retry(config, folder))
-
-
-def _sites_of_the_rest(config: Config, folder: Path) -> set[str]:
-    found = _before_retry(config, folder).get("sites")
-    return set(found) if isinstance(found, dict) else set()
-
-
-def _weights(config: Config) -> dict[str, float]:
-    return {name: member["weight"] for name, member in config.task.members.items()}
-
-
 def _left(
     config: Config, folder: Path, tasks: Sequence[Task], outcomes: Outcomes, *, budget: RunBudget
 ) -> StillPending:
@@ -427,7 +336,7 @@ def _left(
         retries = sum(job.reopen for job in pending_jobs(tasks, config.trials, outcomes, asked))
     ours = {(task.task_id, trial) for task in tasks for trial in range(config.trials)}
     judgeable = sum(is_judgeable(one, policy.dialect) for key, one in outcomes.items() if key in ours)
-    known = _about(config, tasks, folder)
+    known = about(config, tasks, folder)
     others = {(task_id, trial) for task_id in known.tasks for trial in range(known.trials)} - ours
     unscored = sum(key not in outcomes or score_of(outcomes[key], policy.dialect).status == UNSCORED for key in others)
     return StillPending(
@@ -470,7 +379,7 @@ def _summary(  # noqa: PLR0913 (what a summary says)
     config: Config, run: Run, found: Scan, tasks: Sequence[Task], *, invocation: Invocation, whose: Attributions
 ) -> Summary:
     outcomes, scoring = found.outcomes, config.scoring.value
-    known, by_id = _about(config, tasks, run.folder), {task.task_id: task for task in tasks}
+    known, by_id = about(config, tasks, run.folder), {task.task_id: task for task in tasks}
     results = [
         result_of(outcome, scoring, attributions=whose)
         if (outcome := outcomes.get((task_id, trial)))
@@ -483,7 +392,7 @@ def _summary(  # noqa: PLR0913 (what a summary says)
         results,
         scoring,
         invocation,
-        weights=_weights(config),
+        weights=weights(config),
         notes=(*(one.headline for one in run.measured), *config.sites.visits.remarks),
     )
 
@@ -498,7 +407,7 @@ def _write_reports(  # noqa: PLR0913 (what reports are made of)
     config: Config, folder: RunFolder, tasks: Sequence[Task], found: Scan, *, console: Terminal, pages: bool
 ) -> None:
     run = Run(folder.path, scoring=config.scoring.value, scanned=found)
-    known = replace(_about(config, tasks, folder.path), attributions=read_attributions(folder.path))
+    known = replace(about(config, tasks, folder.path), attributions=read_attributions(folder.path))
     write_reports(folder, known, run, console=console)
     for name in PAGES.names() if pages else ():
         PAGES.find(name)(run)  # imported here, and jinja with it

@@ -7,6 +7,7 @@ from harness.browser.driver.executable import find
 from harness.config import Config
 from harness.episode.job import Job
 from harness.evaluation.builder import build_benchmark, build_evaluators
+from harness.evaluation.endpoint_settings import check_keys
 from harness.evaluation.site_preflight import SiteFindings, look_at_sites
 from harness.journal.index import EpisodeResult
 from harness.records import Task
@@ -19,8 +20,9 @@ async def check_before(
     """Say what is missing for these jobs.
 
     Raises:
-        ConfigError: Sites that they need cannot be reached, or there is no browser.
+        ConfigError: A key is missing, sites that they need cannot be reached, or there is no browser.
     """
+    check_keys(config.llm, config.judge)
     found = await _sites(config, tasks_on_sites(jobs, outcomes))
     is_local = is_seen_from_here(config.executor)
     for sentence in (*found.doubtful, *(() if is_local else found.refused)):

@@ -13,6 +13,8 @@ from harness.records import CloseReason, Status
 
 PASSED, FAILED, UNSCORED = "passed", "failed", "unscored"
 NOT_FINISHED = "not finished"
+NOT_JUDGED = "not judged in this scoring"
+"""It has ended, and is scored in another one only: a judge is asked in the scoring of the run."""
 _CLOSED = {
     CloseReason.MAX_STEPS: "step limit reached",
     CloseReason.PARSE_FAILURES: "unreadable replies",
@@ -90,14 +92,20 @@ def _why(result: EpisodeResult | None, score: IndexedScore | None) -> str:
     if score is not None:
         is_fault = score.status is Status.ERROR and not score.why.startswith(BLOCKED)
         return f"evaluator error: {score.why}" if is_fault else score.why
+    if result is not None and _is_judged_otherwise(result):
+        return NOT_JUDGED
     if result is not None and result.failure:
         return f"infrastructure: {result.failure}"
     return NOT_FINISHED
 
 
+def _is_judged_otherwise(result: EpisodeResult) -> bool:
+    return result.closed is not None and bool(result.scores)
+
+
 def _cause(result: EpisodeResult, score: IndexedScore | None) -> str:
     if score is None:
-        return result.failure_type or NOT_FINISHED
+        return NOT_JUDGED if _is_judged_otherwise(result) else result.failure_type or NOT_FINISHED
     if score.status is Status.ERROR:
         return BLOCKED if score.why.startswith(BLOCKED) else "evaluator error"
     if result.closed in _CLOSED:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
-from harness.api.command_line import open_runs, write_further_page
+from harness.api.command_line import add_scoring, open_runs, write_further_page
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="also write a page, with screenshots of what followed"
     )
-    parser.add_argument(
-        "--scoring", choices=("corrected", "webarena"), help="scoring to use for all runs (default: that of the first)"
-    )
+    add_scoring(parser, "scoring to use for all runs (default: that of the first)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +100,9 @@ def _read(options: argparse.Namespace, closing: ExitStack) -> list[Reading]:
 
 def _exit_code(found: Sequence[Reading], fail_over: float | None) -> ExitCode:
     """What is unknown may be all that is wrong: it is given the benefit of it, as the ordinary rate is."""
-    rates = {one.name: one.figures.overall for one in found}
+    rates = [(one.name, one.figures.overall) for one in found]
     high = [
-        name
-        for name, one in rates.items()
-        if fail_over is not None and one.episodes and one.reached / one.episodes > fail_over
+        name for name, one in rates if fail_over is not None and one.episodes and one.reached / one.episodes > fail_over
     ]
     for name in high:
         sys.stderr.write(f"harness: {name}: more attacks succeeded than {fail_over:g}\n")

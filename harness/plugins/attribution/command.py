@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
+from harness.api.command_line import add_scoring
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--class", dest="kind", choices=_KINDS, help="only failures of this class")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--scoring", choices=("corrected", "webarena"), help="scoring to use for all runs (default: that of the first)"
-    )
+    add_scoring(parser, "scoring to use for all runs (default: that of the first)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -53,9 +52,14 @@ def run(options: argparse.Namespace) -> int:
     with ExitStack() as closing:
         for path in options.runs:
             opened = closing.enter_context(run_or_bundle(path))
-            one = _attributed(Run(opened.folder, scoring=scoring), keeps=path.is_dir())
+            one = Run(opened.folder, scoring=scoring)
+            # One file holds those of one scoring, which the report and others show.
+            is_own = one.scoring == Run(opened.folder).scoring
+            one = _attributed(one, keeps=path.is_dir() and is_own)
             if options.judge is not None:
-                one, is_judged = _judged(one, options.judge, keeps=path.is_dir())
+                if not path.is_dir():
+                    raise ConfigError(f"{path} is a bundle, which is only read; give a run folder to --judge")
+                one, is_judged = _judged(one, options.judge, keeps=is_own)
                 is_whole &= is_judged
             scoring = one.scoring
             for notice in (*opened.notices, *map(str, one.damaged)):
@@ -104,8 +108,6 @@ def _judged(run: "Run", settings: Sequence[str], *, keeps: bool) -> "tuple[Run, 
     from harness.runs.attribution import Attributions, basis_of
     from harness.runs.verified import key_of
 
-    if not keeps:
-        raise ConfigError(f"{run.folder} is of a bundle, which is only read; give a run folder to --judge")
     said = asyncio.run(_asked(run, settings))
     for one in said:
         if one.found is None:
@@ -117,7 +119,8 @@ def _judged(run: "Run", settings: Sequence[str], *, keeps: bool) -> "tuple[Run, 
         if one.found is not None
     }
     attributions = Attributions(by_trial={**known.by_trial, **found}, rules=known.rules)
-    keep_attributions(run, attributions)
+    if keeps:
+        keep_attributions(run, attributions)
     return Run(run.folder, scoring=run.scoring, attributions=attributions), len(found) == len(said)
 
 

@@ -19,6 +19,7 @@ from harness.runs.attribution import (
     read_attributions,
 )
 from harness.runs.derived_files import write_derived
+from harness.runs.outcome import NOT_JUDGED
 from harness.runs.verified import key_of
 
 
@@ -59,7 +60,7 @@ def keep_attributions(run: Run, found: Attributions) -> None:
 
 def _looked(run: Run, known: Attributions) -> Iterator[tuple[Episode, Attribution]]:
     for episode in run.readable():
-        if episode.status == PASSED:
+        if episode.status == PASSED or episode.score.cause == NOT_JUDGED:
             continue
         said = known.of(episode.result, episode.score)
         if said is None:

@@ -136,7 +136,7 @@ class DerivedFiles:
         if any(key not in self._outcomes for key in order):
             right["suite"] = found.get("suite")  # its intervals depend on templates that no journal names
         # A version before this one counted answers that no judge was asked about, too.
-        found, right = ({**one, "judges": _named(one.get("judges"))} for one in (found, right))
+        found, right = _with_named_judges(found), _with_named_judges(right)
         compared = {"results", "by_site", "made_with", *_NOT_IN_JOURNALS}
         yield from _unlike({key: one for key, one in found.items() if key not in compared}, right, "")
         if made := found.get("made_with"):
@@ -207,11 +207,11 @@ def _object(content: bytes) -> JsonObject:
     return found
 
 
-def _named(judges: Any) -> Any:
-    """Without those that are not known."""
-    if not isinstance(judges, list):
-        return judges
-    return [one for one in judges if not (isinstance(one, dict) and one.get("judge") == "")]
+def _with_named_judges(summary: JsonObject) -> JsonObject:
+    """Without judges that are not known."""
+    if not isinstance(judges := summary.get("judges"), list):
+        return summary
+    return {**summary, "judges": [one for one in judges if not (isinstance(one, dict) and one.get("judge") == "")]}
 
 
 def _list_faults(shown: Sequence[Key], wanted: Sequence[Key]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
+from harness.api.command_line import add_scoring
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trial", type=int, help="trial of each of several runs (default: 0, the first)")
     parser.add_argument("--html", type=Path, metavar="FILE", help="of --task: also write a page with screenshots")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--scoring", choices=("corrected", "webarena"), help="scoring to show for all runs (default: that of the first)"
-    )
+    add_scoring(parser, "scoring to show for all runs (default: that of the first)")
 
 
 def run(options: argparse.Namespace) -> int:

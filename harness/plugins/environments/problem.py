@@ -1,6 +1,8 @@
 """What a client is told when it gets no observation: OpenEnv's error codes, and whether the sample is to be masked."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -37,3 +39,14 @@ class Problem(Exception):
     def data(self) -> dict[str, Any]:
         """The `data` of an error frame."""
         return {"message": str(self)[:2000], "code": self.code, **self.more}
+
+
+@asynccontextmanager
+async def within(seconds: float | None) -> AsyncIterator[None]:
+    """A limit for what a client waits for; what it has ordered goes on."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        why = f"no answer within {seconds:g} s; the step goes on: ask again with its request_id"
+        raise Problem.infrastructure("timeout", why) from None

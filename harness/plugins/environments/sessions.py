@@ -7,8 +7,8 @@ it has left the episode.
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -22,6 +22,7 @@ from harness.plugins.environments.problem import (
     SESSION_ERROR,
     VALIDATION_ERROR,
     Problem,
+    within,
 )
 from harness.plugins.environments.refusals import check_reset, refused, trial_begun
 from harness.plugins.environments.requests import Fork, Reset, StepRequest
@@ -139,7 +140,7 @@ class Environments:
         if play.order is not None:
             more = {"step": play.order[0]}
             raise Problem(EXECUTION_ERROR, "the step before is still being performed; wait for its answer", more)
-        async with _within(request.timeout_s):
+        async with within(request.timeout_s):
             await self._ready(play)
             if play.waiting is None:
                 raise await self._ended(play)
@@ -375,7 +376,7 @@ class Environments:
         digest, number = before
         if digest != request.digest:
             raise refused(f"request_id {request.request_id} was given for another action; choose a new one")
-        async with _within(request.timeout_s):
+        async with within(request.timeout_s):
             await self._ready(play, number)
             if play.over or play.failure is not None:
                 await self._next(play)  # raises what the episode came to, if it has no score
@@ -496,14 +497,3 @@ def _entry_of(task_id: str, trial: int) -> Entry:
 
 def _performed(play: Play) -> int:
     return 0 if play.order is None else play.order[0] - 1
-
-
-@asynccontextmanager
-async def _within(seconds: float | None) -> AsyncIterator[None]:
-    """A limit for what a client waits for; what it has ordered goes on."""
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError:
-        why = f"no answer within {seconds:g} s; the step goes on: ask again with its request_id"
-        raise Problem.infrastructure("timeout", why) from None

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from harness.api import ExitCode
+from harness.api.command_line import add_scoring
 from harness.errors import ConfigError
 
 HELP = "search the steps of runs: actions, pages, thoughts, answers, requests"
@@ -22,9 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--limit", type=int, metavar="N", help=f"at most N steps (default: {_LINES}; with --json all)")
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each step")
-    parser.add_argument(
-        "--scoring", choices=("corrected", "webarena"), help="scoring of `status` (default: of each run)"
-    )
+    add_scoring(parser, "scoring of `status` (default: of each run)")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
+from harness.api.command_line import add_scoring
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,9 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--author", metavar="NAME", help="who labels; without values, whose queue to print")
     parser.add_argument("--limit", type=int, default=50, metavar="N", help="at most N of the queue (default: 50)")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--scoring", choices=("corrected", "webarena"), help="scoring to hold against labels (default: that of the run)"
-    )
+    add_scoring(parser, "scoring to hold against labels (default: that of the run)")
 
 
 def run(options: argparse.Namespace) -> int:

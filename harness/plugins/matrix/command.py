@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
+from harness.api.command_line import add_scoring
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--diffs", type=int, default=20, metavar="N", help="of --html: at most N diffs for each cell (default: 20)"
     )
-    parser.add_argument(
-        "--scoring", choices=("corrected", "webarena"), help="scoring to use for all runs (default: that of the first)"
-    )
+    add_scoring(parser, "scoring to use for all runs (default: that of the first)")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
+from harness.api.command_line import add_scoring
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,9 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--figure", action="append", choices=NAMES, metavar="NAME", help=f"only this one: {', '.join(NAMES)}"
     )
     parser.add_argument("--json", action="store_true", help="print what would be drawn as JSON, and draw nothing")
-    parser.add_argument(
-        "--scoring", choices=("corrected", "webarena"), help="scoring to use for all runs (default: that of the first)"
-    )
+    add_scoring(parser, "scoring to use for all runs (default: that of the first)")
 
 
 def run(options: argparse.Namespace) -> int:

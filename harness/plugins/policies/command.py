@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
-from harness.api.command_line import open_runs, write_further_page
+from harness.api.command_line import add_scoring, open_runs, write_further_page
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page, with screenshots of violations")
-    parser.add_argument(
-        "--scoring", choices=("corrected", "webarena"), help="scoring to use for all runs (default: that of the first)"
-    )
+    add_scoring(parser, "scoring to use for all runs (default: that of the first)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The figures of attacks: rates, by kind and place, beside the run without, in the table of the run and by the command."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,16 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "run: more attacks succeeded than 0.1" in capsys.readouterr().err
     assert main(["attacks", str(run), "--fail-over", "0.2"]) == ExitCode.UNSCORED
     capsys.readouterr()
+    copy, quiet = tmp_path / "copy" / "run", tmp_path / "quiet" / "run"
+    shutil.copytree(run, copy)
+    shutil.copytree(run, quiet, ignore=lambda _, names: [name for name in names if name.startswith("0.")])
+    assert main(["attacks", str(copy), str(quiet), "--fail-over", "0.2"]) == main(
+        ["attacks", str(copy), "--fail-over", "0.2"]
+    )
+    assert main(["attacks", str(copy), str(quiet), "--fail-over", "0.1"]) == ExitCode.BELOW, (
+        "each run, also of one name"
+    )
+    assert f"{copy}: more attacks succeeded than 0.1" in capsys.readouterr().err
     main(["attacks", str(run), "--json"])
     (data,) = loads(capsys.readouterr().out.encode())
     assert [one["outcome"] for one in data["episodes"]] == ["reached", "begun", "resisted", "unseen", "unknown"]

@@ -14,11 +14,12 @@ from harness.plugins.attribution.answer_form import is_wrong_form
 from harness.plugins.attribution.page_signs import sign_of
 from harness.plugins.attribution.refusals import kind_of_refusal
 from harness.plugins.attribution.rules import VERSION, attribute
-from harness.plugins.attribution.run_attributions import write_attributions
+from harness.plugins.attribution.run_attributions import attributions_of, write_attributions
 from harness.plugins.html_report.report import write_report
 from harness.records import Acted, CloseReason, Decided, Eval, Observation, Record, Refused, Scored
 from harness.runs import Run
 from harness.runs.comparison import compare_runs
+from tests.journal.episodes import scored, whole_episode
 from tests.reports.runs import Shape, episode, fill, task, write
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e"
@@ -220,6 +221,23 @@ def test_an_entry_counts_only_for_what_it_was_made_of(tmp_path: Path) -> None:
     assert [one.verdict for one in Run(folder).results] == ["passed", "failed", "harness", "harness", "unscored"]
     write_attributions(Run(folder))
     assert Run(folder).results[1].verdict == "model"
+
+
+def test_another_scoring_leaves_the_attributions_of_the_runs_own(tmp_path: Path) -> None:
+    folder = run_of(tmp_path / "run")
+    assert main(["attribute", str(folder)]) == 0
+    kept = (folder / "attribution.json").read_bytes()
+    assert main(["attribute", str(folder), "--scoring", "published"]) == 0, "as WebArena's is called elsewhere"
+    assert (folder / "attribution.json").read_bytes() == kept
+
+
+def test_what_is_scored_in_another_scoring_only_is_nobodys_failure(tmp_path: Path) -> None:
+    with RunFolder.open(tmp_path / "run") as run, run.journal("7") as journal:
+        for record in (*whole_episode()[:-2], scored(dialect="corrected")):
+            journal.append(record)
+    (one,) = Run(tmp_path / "run", scoring="webarena").results
+    assert (one.cause, one.why) == ("not judged in this scoring",) * 2
+    assert attributions_of(Run(tmp_path / "run", scoring="webarena")).by_trial == {}
 
 
 def test_a_forged_file_is_text_and_a_link_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

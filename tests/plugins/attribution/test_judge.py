@@ -131,4 +131,4 @@ def test_mistakes_are_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
     if bundle.exists():
         capsys.readouterr()
         assert main(["attribute", str(bundle), "--judge", "judge=openai"]) == 2
-        assert "is of a bundle" in capsys.readouterr().err
+        assert "is a bundle" in capsys.readouterr().err

@@ -38,7 +38,11 @@ def run(options: argparse.Namespace) -> int:
     from harness.runs.run import Run, run_folder
 
     made, given = _made(options.format), options.scoring
-    for folder in [run_folder(one) for one in options.runs]:
+    folders = [run_folder(one) for one in options.runs]
+    names = [folder.resolve().name for folder in folders]
+    if options.to is not None and (again := next((name for name in names if names.count(name) > 1), "")):
+        raise ConfigError(f"two of the runs are called {again}; export each with a --to of its own")
+    for folder in folders:
         options.scoring = Run(folder, scoring=given).scoring
         for path in made.write(folder, _into(folder, options), options):
             sys.stdout.write(f"{visible(str(path))}\n")

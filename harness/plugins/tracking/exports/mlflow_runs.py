@@ -128,7 +128,7 @@ class _Store:
         return str(self._client.create_experiment(name, artifact_location=place.as_uri() if place else None))
 
     def _found_run(self, began: float) -> str:
-        key = sha256(self._run.name.encode()).hexdigest()[:32]
+        key = sha256(self._run.name.encode("utf-8", "surrogateescape")).hexdigest()[:32]
         found = self._client.search_runs([self._experiment], filter_string=f"tags.`{RUN_TAG}` = '{key}'")
         if found:
             return str(found[0].info.run_id)
@@ -141,7 +141,10 @@ class _Store:
     def _keep_trace(self, episode: Episode) -> None:
         """Have one trace of this episode, as it is now."""
         place = f"{self._run.name}/{episode.task_id}/{episode.trial}"
-        key, state = sha256(place.encode()).hexdigest()[:32], digest(plain(episode.record))[:32]
+        key, state = (
+            sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:32],
+            digest(plain(episode.record))[:32],
+        )
         found = self._traces(key)
         kept = [trace for trace in found if trace.info.tags.get(STATE_TAG) == state][:1]
         if old := [trace.info.trace_id for trace in found if trace not in kept]:

@@ -62,7 +62,7 @@ class _Trace:
     def __init__(self, run: Run, settings: JsonObject, episode: Episode) -> None:
         self._run, self._settings, self._episode = run, settings, episode
         self._name = f"{run.name}/{episode.task_id}/{episode.trial}"
-        self._trace = sha256(self._name.encode()).hexdigest()[:32]
+        self._trace = sha256(self._name.encode("utf-8", "surrogateescape")).hexdigest()[:32]
         self._root = self._id("root")
         api = str(settings.get("llm.api") or "chat")
         self._model = {
@@ -181,7 +181,7 @@ class _Trace:
         }
 
     def _id(self, key: str) -> str:
-        return sha256(f"{self._name}/{key}".encode()).hexdigest()[:16]
+        return sha256(f"{self._name}/{key}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _fail(span: JsonObject, kind: str, why: str) -> None:

@@ -1,5 +1,6 @@
 """Exports of a run folder whose prompts are what Cairn does not write: a fault in them is text, and ends nothing."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,17 @@ MESSAGES: dict[str, Any] = {
     "a text that is a number": {"role": "user", "content": [{"type": "text", "text": 4}]},
     "nothing": {},
 }
+
+
+def test_a_name_that_is_not_utf8_and_runs_of_one_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = [tmp_path / "a" / os.fsdecode(b"r\xff"), tmp_path / "b" / os.fsdecode(b"r\xff")]
+    for folder in folders:
+        with RunFolder.open(folder, durability=Durability.none) as run, run.journal("7") as journal:
+            for record in (opened(of=task()), acted(0), decided(1, Stop(answer="yes")), closed(), scored()):
+                journal.append(record)
+    assert main(["export", "otel", str(folders[0])]) == 0, capsys.readouterr().err
+    assert main(["export", "csv", *map(str, folders), "--to", str(tmp_path / "to")]) == 2
+    assert "two of the runs are called" in capsys.readouterr().err and not (tmp_path / "to").exists()
 
 
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
