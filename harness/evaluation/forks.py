@@ -8,12 +8,14 @@ Why: docs/decisions/resume.md#a-fork-is-a-resume-of-a-journal-that-another-run-b
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.choices import Strategy
 from harness.codec import JsonObject, dumps
+from harness.config import Config
 from harness.episode.job import recorded_task, task_digest
 from harness.errors import ConfigError, HarnessError, JournalLocked
 from harness.evaluation.config_drift import changed_settings, keep_settings, settings_of
@@ -65,7 +67,7 @@ class ForkPoint:
             task, trial = numbered[1], int(numbered[2])
         of_run = cls(run=path, task_id=None, trial=0, step=step)
         of_task = cls(run=path.parent, task_id=task, trial=trial, step=step)
-        recorded = [one for one in (of_run, of_task) if known == one.described((known or {}).get("tasks", ()))]
+        recorded = [one for one in (of_run, of_task) if known is not None and one.is_described_by(known)]
         return recorded[0] if recorded else of_task if names_task(path) else of_run
 
     @property
@@ -76,9 +78,14 @@ class ForkPoint:
         """Raises: TaskError: The id is not part of a file name."""
         return self.run / journal_name(task_id, self.trial)
 
-    def described(self, tasks: Sequence[str]) -> JsonObject:
-        """The content of `fork.json`."""
-        return {"run": self.name, "step": self.step, "task": self.task_id, "trial": self.trial, "tasks": list(tasks)}
+    def described(self) -> JsonObject:
+        """What `fork.json` says of it."""
+        return {"run": self.name, "step": self.step, "task": self.task_id, "trial": self.trial}
+
+    def is_described_by(self, known: JsonObject) -> bool:
+        """Whether this is the content of a `fork.json` of it."""
+        own = self.described()
+        return own == {key: known.get(key) for key in own}
 
 
 def names_task(path: Path) -> bool:
@@ -92,14 +99,25 @@ def names_task(path: Path) -> bool:
     return not any(map(is_run_folder, beside))
 
 
-def check_fork(fork: str | None, executor: str) -> None:
-    """Raises: ConfigError: It names no step, or this kind of executor cannot be combined with a fork."""
-    if fork is None:
+def check_fork(config: Config) -> None:
+    """Raises: ConfigError: `run.fork` names no step, or cannot be combined with another setting."""
+    if config.run.fork is None:
         return
-    ForkPoint.of(fork)
-    if executor == "slurm":
+    point, strategy, agent = ForkPoint.of(config.run.fork), config.resume.strategy, config.agent
+    if config.executor.kind == "slurm":
         raise ConfigError(
             "run.fork cannot be combined with executor=slurm; use executor=processes or executor=ray, or several runs"
+        )
+    if strategy in (Strategy.restart, Strategy.fail):
+        raise ConfigError(
+            f"run.fork cannot be combined with resume.strategy={strategy.value}: no episode would be brought back to"
+            " its step; use resume.strategy=auto"
+        )
+    # At the start page there is nothing that a process would have to do again.
+    if point.step > 0 and agent._target_ is None and agent.kind == "process":
+        raise ConfigError(
+            "run.fork cannot be combined with agent=process at a step after 0: a new process has not taken the steps"
+            " before it; fork at step 0, or use an agent that is no process, such as agent=prompt"
         )
 
 
@@ -116,7 +134,7 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
         measured: The fork's settings that change what is measured.
         say: Receives sentences for the person.
     Returns:
-        The tasks of the fork.
+        Those of the tasks that the fork has.
     Raises:
         ConfigError: The parent lacks the task or step, has other tasks, or the folder is not a fork of it.
         JournalLocked: The parent is running.
@@ -126,16 +144,18 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
     known = _recorded(run.path)
     point = ForkPoint.of(fork, known)
     _check_folder(run, point, known)
-    if known is not None and known == point.described(known.get("tasks", ())):
-        chosen = tuple(task for task in tasks if task.task_id in known["tasks"])
-        missing = [one for one in _places(chosen, trials) if not run.journal_path(*one).exists()]
-        # The parent is not needed any more, and may have been deleted.
-        if chosen and not missing:
-            return chosen
+    selected = [task for task in tasks if point.task_id in (None, task.task_id)]
+    forked, left_out = _forked(known if known is not None and point.is_described_by(known) else None, selected)
+    whole = {task.task_id for task in selected if task.task_id in forked and _is_whole(run, task, trials)}
+    offered = [task.task_id for task in selected]
+    # The parent is not needed any more, and may have been deleted.
+    if whole and whole.union(left_out).issuperset(offered):
+        return tuple(task for task in selected if task.task_id in whole)
     try:
         with _held(point):
-            chosen = _chosen(point, tasks, say)
-            _write(run, point, chosen, trials=trials, measured=measured, say=say)
+            chosen = _chosen(point, tasks, whole, say)
+            if chosen:
+                _write(run, point, chosen, trials=trials, measured=measured, say=say)
     except (HarnessError, OSError) as error:
         if is_run_folder(point.run):
             raise
@@ -144,12 +164,26 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
             f"there is no run {absent}, which run.fork={fork[:200]} names; give RUN@STEP or RUN/TASK@STEP of a run"
             " that is there"
         ) from error
-    run.write(FORK_NAME, dumps(point.described([task.task_id for task in chosen])) + b"\n")
-    return chosen
+    whole |= {task.task_id for task in chosen}
+    # With those of other selections, which a later start may name again.
+    forked |= dict.fromkeys(task.task_id for task in chosen)
+    left_out = {task_id: None for task_id in (*left_out, *offered) if task_id not in forked}
+    run.write(FORK_NAME, dumps(point.described() | {"tasks": [*forked], "left_out": [*left_out]}) + b"\n")
+    return tuple(task for task in selected if task.task_id in whole)
 
 
-def _places(tasks: Sequence[Task], trials: int) -> list[tuple[str, int]]:
-    return [(task.task_id, trial) for task in tasks for trial in range(trials)]
+def _forked(known: JsonObject | None, selected: Sequence[Task]) -> tuple[dict[str, None], dict[str, None]]:
+    """The ids of the tasks that were forked in earlier starts, and of those that were left out, in order."""
+    if known is None:
+        return {}, {}
+    forked = dict.fromkeys(known.get("tasks", ()))
+    # Version 0.2.0 kept no list of these: its forks hold no further task.
+    others = (task.task_id for task in selected if task.task_id not in forked)
+    return forked, dict.fromkeys(known.get("left_out", others))
+
+
+def _is_whole(run: RunFolder, task: Task, trials: int) -> bool:
+    return all(run.journal_path(task.task_id, trial).exists() for trial in range(trials))
 
 
 @contextmanager
@@ -188,8 +222,10 @@ def _check_folder(run: RunFolder, point: ForkPoint, known: JsonObject | None) ->
         )
 
 
-def _chosen(point: ForkPoint, tasks: Sequence[Task], say: Callable[[str], None]) -> tuple[Task, ...]:
-    """The tasks that have the step; what is left out is said."""
+def _chosen(
+    point: ForkPoint, tasks: Sequence[Task], whole: Collection[str], say: Callable[[str], None]
+) -> tuple[Task, ...]:
+    """The tasks that have the step, but for those that are forked already (`whole`); what is left out is said."""
     offered = {task.task_id: task for task in tasks}
     if point.task_id is not None:
         if not (path := point.journal(point.task_id)).exists():
@@ -209,11 +245,11 @@ def _chosen(point: ForkPoint, tasks: Sequence[Task], say: Callable[[str], None])
     long = {
         task_id: len(episode.steps) >= point.step and episode.arrival is not None
         for task_id in there
-        if task_id in offered and (episode := read(point.journal(task_id)))
+        if task_id in offered and task_id not in whole and (episode := read(point.journal(task_id)))
     }
     if short := [task_id for task_id, is_long in long.items() if not is_long]:
         say(f"not forked, as they ended before step {point.step}: {_listed('task', short)}")
-    if not any(long.values()):
+    if not any(long.values()) and not whole:
         raise ConfigError(
             f"{point.run} has no selected task with a step {point.step}; `harness show {point.run}` lists its tasks"
         )

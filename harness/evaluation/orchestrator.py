@@ -101,7 +101,7 @@ async def evaluate(  # noqa: PLR0913 (what a start of a run is)
         return await _tried_dry(config, folder, console)
     check_inputs(config.browser, config.executor)
     check_reply_caches(config.llm, config.judge)
-    check_fork(config.run.fork, config.executor.kind)
+    check_fork(config)
     if config.agent._target_ is None and config.agent.kind == "process":
         _say_what_confines(config, console)
         if config.llm.cache not in (None, "off"):
