@@ -183,8 +183,19 @@ def _checked(tree: DictConfig, hidden: RedactedArguments) -> Config:
     if config.task.suite:
         from harness.evaluation.suite_file import expand_suite
 
-        return expand_suite(config, partial(_member, hidden, (config.browser.width, config.browser.height)))
+        compose = partial(_member, hidden, (config.browser.width, config.browser.height))
+        return expand_suite(config, compose, limits=_limits_in(hidden.arguments))
     return config
+
+
+def _limits_in(arguments: Sequence[str]) -> frozenset[str]:
+    """The names of the limits that arguments set; as one may be set to its default, its value does not tell."""
+    given = [argument.lstrip("+").partition("=") for argument in arguments]
+    at_once = " ".join(value for name, _, value in given if name == "limits")  # {max_steps:30}
+    return frozenset(
+        [name.removeprefix("limits.") for name, _, _ in given if name.startswith("limits.")]
+        + re.findall(r"(\w+)\s*:", at_once)
+    )
 
 
 def _member(hidden: RedactedArguments, viewport: tuple[int, int], choice: str, settings: Mapping[str, Any]) -> Config:

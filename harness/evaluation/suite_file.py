@@ -10,7 +10,7 @@ What comes out are plain values, so that worker processes need no suite file.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -55,18 +55,25 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def expand_suite(config: Config, compose: Compose) -> Config:
+def expand_suite(config: Config, compose: Compose, *, limits: Collection[str] = ()) -> Config:
     """The settings with the benchmarks of the suite file `config.task.path` in them.
 
     Args:
         config: The settings of the run.
         compose: Composes one benchmark.
+        limits: Names of the limits that the arguments of the run set.
     Raises:
         ConfigError: The file is missing or wrong, or its benchmarks do not go together.
     """
     if config.task.path is None:
         raise ConfigError("task.path is not set; give the suite file, as in task=suite task.path=suite.yaml")
     path = Path(config.task.path)
+    # A configuration, such as that of an agent, does not show which ones it sets but by what differs from the default.
+    for_all = {
+        one.name: value
+        for one in declared(EpisodeLimits)
+        if (value := getattr(config.limits, one.name)) != getattr(_DEFAULTS, one.name) or one.name in limits
+    }
     members, trees, traced, hosts = {}, {}, config.browser.har, [*config.task.hosts]
     for name, entry in _read(path).items():
         place = f"{path}: benchmarks.{name}"
@@ -88,7 +95,7 @@ def expand_suite(config: Config, compose: Compose) -> Config:
             **{key: as_plain(getattr(task, key)) for key in kept},
             "name": name,
             "weight": _weight(place, entry.get("weight", 1)),
-            "limits": asdict(_limits(place, entry.get("limits"), config.limits, composed.limits)),
+            "limits": asdict(_limits(place, entry.get("limits"), for_all, composed.limits)),
         }
         trees[name] = dict(composed.sites.given)
         traced = traced or composed.browser.har
@@ -165,7 +172,7 @@ def _weight(place: str, value: Any) -> float:
     return float(value)
 
 
-def _limits(place: str, given: Any, of_run: EpisodeLimits, of_benchmark: EpisodeLimits) -> EpisodeLimits:
+def _limits(place: str, given: Any, of_run: Mapping[str, Any], of_benchmark: EpisodeLimits) -> EpisodeLimits:
     """The limits of a benchmark: those of the file, else of the run, else its own, else the defaults."""
     if not isinstance(given or {}, dict):
         raise ConfigError(f"{place}.limits must be a mapping, as in limits: {{max_steps: 10}}")
@@ -180,9 +187,7 @@ def _limits(place: str, given: Any, of_run: EpisodeLimits, of_benchmark: Episode
             raise ConfigError(
                 f"{place}.limits.{key}={str(value)[:80]} cannot be used; give a number {range_of(f'limits.{key}')}"
             )
-    # Whether a limit of the run was given shows only where it differs from the default.
-    said = {key: value for key in known if (value := getattr(of_run, key)) != getattr(_DEFAULTS, key)}
-    return replace(of_benchmark, **{**said, **(given or {})})
+    return replace(of_benchmark, **{**of_run, **(given or {})})
 
 
 def _sites(path: Path, trees: Mapping[str, Tree], of_run: Tree) -> Tree:

@@ -116,10 +116,20 @@ def test_each_benchmark_brings_its_tasks_sites_and_limits(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_limits_of_the_run_hold_for_every_benchmark_that_the_file_says_nothing_of(folder: Path) -> None:
-    members = suite(folder, BOTH, "limits.max_steps=9", "limits.repeated_actions=4").task.members
+@pytest.mark.parametrize(
+    ("given", "repeated"),
+    [
+        (("limits.max_steps=9", "limits.repeated_actions=4"), 4),
+        (("limits.max_steps=9", "limits.repeated_actions=3"), 3),  # the default, and not the benchmark's 77
+        (("limits={max_steps:9,repeated_actions:3}",), 3),
+    ],
+)
+def test_limits_of_the_run_hold_for_every_benchmark_that_the_file_says_nothing_of(
+    folder: Path, given: tuple[str, ...], repeated: int
+) -> None:
+    members = suite(folder, BOTH, *given).task.members
     limits = {name: (one["limits"]["max_steps"], one["limits"]["repeated_actions"]) for name, one in members.items()}
-    assert limits == {"demo": (5, 4), "halls": (9, 4), "doors": (9, 4)}
+    assert limits == {"demo": (5, repeated), "halls": (9, repeated), "doors": (9, repeated)}
 
 
 @pytest.mark.slow
