@@ -172,8 +172,8 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
             invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
         else:
             describe_unplayed(config, run, tasks)
-        found = undamaged(run) if plays else scanned
-        left = _left(config, folder, tasks, (asked := as_asked(found.outcomes, digests)), budget=budget)
+        found = _scan_as_asked(undamaged(run) if plays else scanned, digests)
+        left = _left(config, folder, tasks, found.outcomes, budget=budget)
         whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
         played = Run(folder, scoring=config.scoring.value, scanned=found)
         whose = _look_through(played, config.run.report and whole)
@@ -184,7 +184,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         if not whole and not budget.is_empty():
             return _interrupted(console)
         if not (left.pending or left.retries):
-            retry_request.settle(policy, run, tasks, asked, trials=config.trials)
+            retry_request.settle(policy, run, tasks, found.outcomes, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)  # last: it says that all reports are written
         below = below_least(played, config.fail_under_of)
         code = exit_code_of(console, summary.statistics.all, config.fail_under, below)
@@ -203,6 +203,13 @@ def _budget(config: Config, run: RunFolder, outcomes: Outcomes, stopping: Shutdo
     """What this start watches; each shard watches its own."""
     limits = RunSettings() if config.executor.plays_shards else config.run
     return build_run_budget(limits, run, outcomes, stopping=stopping)
+
+
+def _scan_as_asked(found: Scan, digests: Mapping[str, str]) -> Scan:
+    """See `as_asked`: where a budget or a signal kept it from scoring again, results are not by the old reference."""
+    asked = as_asked(found.outcomes, digests)
+    entries = (replace(one, outcome=asked[one.outcome.task_id, one.outcome.trial]) for one in found.entries)
+    return replace(found, entries=tuple(entries))
 
 
 def take_over(folder: Path) -> None:

@@ -158,7 +158,7 @@ def _advice(unscored: int, left: StillPending, folder: str) -> Iterator[str]:
     if left.others:
         yield f"{left.others} unscored, of tasks that this command leaves out: run it with all tasks of the run"
     given_up = unscored - left.pending - left.judgeable - left.others
-    if given_up and not (spent and (left.pending or left.retries)):
+    if given_up > 0 and not (spent and (left.pending or left.retries)):
         yield f"{given_up} unscored: {spent}run the same command with run.retry=infra to try them again"
 
 

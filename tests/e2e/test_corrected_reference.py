@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from harness.main import main
+from tests.commands.test_corrected_reference import a_file, a_run, judged_by
 from tests.e2e.conftest import PROJECT, Start
+from tests.scored_runs import scored
 
 Starter = Callable[..., Start]
 pytestmark = pytest.mark.browser
@@ -92,6 +94,19 @@ def test_a_corrected_reference_costs_no_episode(
     back = start("task=smoke", IDS)
     assert back.code == 0 and scores(back) == {"0": 1.0, "4": 1.0} and asked(back) == 0
     assert "with a corrected reference" not in back.out
+
+
+def test_scores_by_the_old_reference_do_not_count_where_a_budget_keeps_it_from_scoring_again(
+    start_here: Starter, tmp_path: Path
+) -> None:
+    a_run(tmp_path / "results" / "run", scored("corrected", 1.0))
+    fixed = a_file(tmp_path / "fixed.json", **judged_by(must_include=["14"]))
+    now = ("task=demo", f"task.path={fixed}", "scoring=corrected", "resume.accept_drift=true", "run.report=false")
+    done = start_here(*now, "run.max_working_s=0.001", "fail_under=1")
+    assert done.code == 3, done
+    assert "1 episode that has ended is scored again" in done.err + done.out
+    assert scores(done) == {"1": None}
+    assert "1 not finished: run.max_working_s=0.001 is reached" in done.out and "1 unscored" not in done.out
 
 
 @pytest.mark.slow

@@ -179,6 +179,7 @@ def test_all_of_few_passed_is_not_certainty(tmp_path: Path, capsys: pytest.Captu
             ["2 unscored: run.max_cost_usd=0.5 is reached; raise it and run the same command with run.retry=infra"],
             ["not finished"],
         ),
+        (StillPending(pending=3), ["3 not finished: run the same command to continue"], ["unscored: run"]),
     ],
 )
 def test_a_retry_is_advised_for_what_was_given_up_alone(
