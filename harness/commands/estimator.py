@@ -83,7 +83,15 @@ class Estimator:
             site: recorded.get(site) if what_if.reset_s is None else what_if.reset_s for site in self._able
         }
         # Opened again: a recorded episode would otherwise lack at most its score, and need no site.
-        self._jobs = [Job(task=task, trial=trial, reopen=True) for trial in range(trials) for task in self.tasks]
+        self._jobs = [
+            Job(task=task, trial=trial, reopen_at=self._attempt(task, trial))
+            for trial in range(trials)
+            for task in self.tasks
+        ]
+
+    def _attempt(self, task: Task, trial: int) -> int | None:
+        outcome = self._outcomes.get((task.task_id, trial))
+        return None if outcome is None else outcome.attempt
 
     @property
     def known(self) -> int:

@@ -114,12 +114,11 @@ def new_attempt_reason(episode: Episode, instances: Mapping[str, str], *, reopen
     Args:
         episode: What the journal holds.
         instances: Where it would be played, see `Job.instances`.
-        reopen: Whether the person asked for a new attempt.
+        reopen: Whether the person asked for a new attempt after this one.
     """
     if episode.opened is None:
         return "first"
-    # A job that comes back from a lost worker may still say `reopen` although its new attempt is recorded already.
-    if reopen and (episode.closed is not None or episode.failures):
+    if reopen:
         return "retry"
     if episode.has_diverged:
         return "diverged"

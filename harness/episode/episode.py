@@ -169,7 +169,8 @@ class EpisodeRunner:
     async def _ensure_opened(self) -> bool:
         """Whether a new attempt had to be opened."""
         episode = self._journal.episode
-        if (why := new_attempt_reason(episode, self._job.instances, reopen=self._job.reopen)) is None:
+        reopen = self._job.reopens(episode.attempt)
+        if (why := new_attempt_reason(episode, self._job.instances, reopen=reopen)) is None:
             return False
         fork = None if episode.opened is None else episode.opened.fork
         opened = Opened(

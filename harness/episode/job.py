@@ -16,8 +16,8 @@ class Job:
     trial: int = 0
     seed: int | None = None
     """Of a new attempt; None = `run.seed` + trial."""
-    reopen: bool = False
-    """Begin a new attempt although the journal has an ended one (`run.retry`)."""
+    reopen_at: int | None = None
+    """The ended attempt after which a new one was asked for (`run.retry`); None = it was not."""
     instances: Mapping[str, str] = field(default_factory=dict)
     """Site to the real base URL to play it on, for sites of which there are several."""
     clean: tuple[str, ...] = ()
@@ -34,6 +34,11 @@ class Job:
     """Why it cannot be played at all in this start: a picture or a file of its task cannot be had."""
     alone: bool = False
     """It was in a browser that broke while others were in it, and is played in one of its own."""
+
+    def reopens(self, attempt: int) -> bool:
+        """Whether a new attempt is to begin after this one, although it has ended."""
+        # Not of a later one: a job that comes back from a lost worker must not play again what was asked for once.
+        return attempt == self.reopen_at
 
 
 def task_digest(task: Task) -> str:

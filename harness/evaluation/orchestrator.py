@@ -340,7 +340,7 @@ def _left(
     jobs, retries = pending_jobs(tasks, config.trials, outcomes, policy), 0
     if budget.is_empty() or config.executor.plays_shards:
         asked = retry_request.standing(asked, folder, tasks, outcomes, trials=config.trials)
-        retries = sum(job.reopen for job in pending_jobs(tasks, config.trials, outcomes, asked))
+        retries = sum(job.reopen_at is not None for job in pending_jobs(tasks, config.trials, outcomes, asked))
     ours = {(task.task_id, trial) for task in tasks for trial in range(config.trials)}
     judgeable = sum(is_judgeable(one, policy.dialect) for key, one in outcomes.items() if key in ours)
     known = about(config, tasks, folder)

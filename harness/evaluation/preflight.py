@@ -65,7 +65,7 @@ def tasks_on_sites(jobs: Iterable[Job], outcomes: Mapping[tuple[str, int], Episo
 
     def is_played(job: Job) -> bool:
         became = outcomes.get((job.task.task_id, job.trial))
-        return job.reopen or became is None or became.closed is None
+        return became is None or became.closed is None or job.reopens(became.attempt)
 
     return tuple({job.task.task_id: job.task for job in jobs if is_played(job)}.values())
 

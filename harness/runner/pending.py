@@ -44,7 +44,7 @@ def _jobs(
             if became is None or not is_finished(became, policy):
                 yield Job(task=task, trial=trial)
             elif wants_retry(became, policy):
-                yield Job(task=task, trial=trial, reopen=True)
+                yield Job(task=task, trial=trial, reopen_at=became.attempt)
 
 
 def is_finished(became: EpisodeResult, policy: PendingPolicy) -> bool:

@@ -76,7 +76,7 @@ class LockPlanner:
         self._outcomes: dict[str, dict[int, EpisodeResult]] = {}
         for outcome in outcomes:
             self._outcomes.setdefault(outcome.task_id, {})[outcome.trial] = outcome
-        self._needs: dict[str, dict[tuple[int, bool], LockRequest]] = {}
+        self._needs: dict[str, dict[tuple[int, int | None], LockRequest]] = {}
 
     def outcome(self, job: Job) -> EpisodeResult | None:
         """The result of a job, as far as it was read."""
@@ -121,7 +121,7 @@ class LockPlanner:
         return tuple(sorted(found - set(clean) - set(self.sites.read_only)))
 
     def need(self, job: Job) -> LockRequest:
-        known, place = self._needs.setdefault(job.task.task_id, {}), (job.trial, job.reopen)
+        known, place = self._needs.setdefault(job.task.task_id, {}), (job.trial, job.reopen_at)
         if (need := known.get(place)) is None:
             need = known[place] = self._need(job)
         return need
@@ -144,7 +144,7 @@ class LockPlanner:
 
     def _need(self, job: Job) -> LockRequest:
         outcome = self.outcome(job)
-        if outcome is not None and outcome.closed is not None and not job.reopen:
+        if outcome is not None and outcome.closed is not None and not job.reopens(outcome.attempt):
             return LockRequest(exclusive={}, at={})  # only its score is pending, and scoring needs no site
         if self.sites.of_lane is not None:
             return LockRequest(exclusive=dict.fromkeys(self.sites.instances, True), at={})

@@ -59,7 +59,7 @@ class SiteState:
         covered = [one for one in map(SiteInstance._make, at.items()) if self._upkeep.covers(one.site, job.task)]
         clean = tuple(one.site for one in covered if self._upkeep.is_clean(one))
         outcome, alone = self._sharing.outcome(job), self._sharing.need(job).exclusive
-        goes_on = outcome is not None and outcome.goes_on and not job.reopen
+        goes_on = outcome is not None and outcome.goes_on and not job.reopens(outcome.attempt)
         changes = [one for one in covered if alone[one.site] and self._is_meant(one.site, job)]
         # Before it begins, so that a start after a crash knows of it.
         self._upkeep.mark_in_use(changes, (job.task.task_id, job.trial), goes_on=goes_on)
@@ -87,7 +87,7 @@ class SiteState:
     def _keeps(self, job: Job, at: Mapping[str, str]) -> bool:
         """Whether a job continues on the state that its attempt left, instead of after a reset."""
         outcome = self._sharing.outcome(job)
-        if outcome is None or not outcome.goes_on or job.reopen:
+        if outcome is None or not outcome.goes_on or job.reopens(outcome.attempt):
             return False
         at_risk = {*at, *self._sharing.changed(outcome)} - set(self._sharing.sites.read_only)
         if not all(self._upkeep.covers(site, job.task) for site in at_risk):

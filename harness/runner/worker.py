@@ -90,7 +90,7 @@ class Worker:
             # A stopping run plays nothing again; the journal says what is pending.
             await jobs.settle(
                 lane,
-                replace(job, reopen=False, alone=left.alone or job.alone),
+                replace(job, alone=left.alone or job.alone),
                 over=left.over or deps.stopping(),
                 site_down=left.site_down,
                 outcome=left.outcome,
@@ -104,7 +104,7 @@ class Worker:
             runner = EpisodeRunner(deps, job, journal, lane=lane)
             note, alone, site_down = "", False, False
             try:
-                if journal.episode.closed is None or job.reopen:
+                if journal.episode.closed is None or job.reopens(journal.episode.attempt):
                     await runner.play(self.pool.open(job.task, lane, job.instances, alone=job.alone))
                 await runner.score()
             except EpisodeLeft as error:

@@ -14,7 +14,6 @@ GOING_ON = folded((ON_A, acted(0)))
 def test_the_first_attempt_and_those_that_were_asked_for() -> None:
     assert new_attempt_reason(Episode(), {}, reopen=False) == "first"
     assert new_attempt_reason(folded(whole_episode()), {}, reopen=True) == "retry"
-    assert new_attempt_reason(folded((opened(), acted(0))), {}, reopen=True) is None, "it has begun already"
 
 
 def test_an_attempt_that_broke_goes_on_and_one_that_diverged_does_not() -> None:

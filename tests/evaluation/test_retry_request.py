@@ -45,7 +45,7 @@ class Runs:
         jobs = pending_jobs(TASKS, 1, outcomes, standing(self.policy, self.run.path, TASKS, outcomes, trials=1))
         if jobs:
             remember(self.policy, self.run, TASKS, outcomes, trials=1)
-        return " ".join(job.task.task_id + "+" * job.reopen for job in jobs)
+        return " ".join(job.task.task_id + "+" * (job.reopen_at is not None) for job in jobs)
 
     def end(self, outcomes: Mapping[tuple[str, int], EpisodeResult]) -> bool:
         settle(self.policy, self.run, TASKS, outcomes, trials=1)
@@ -92,7 +92,7 @@ def test_tasks_left_out_of_the_command_keep_their_request(run: RunFolder) -> Non
     settle(a_policy(), run, one, after, trials=1)
     kept = json.loads((run.path / RETRY_NAME).read_bytes())
     assert [entry[0] for entry in kept["asked"]] == ["2", "3"]
-    assert pending_jobs(one, 1, after, standing(a_policy(), run.path, one, after, trials=1))[0].reopen, (
+    assert pending_jobs(one, 1, after, standing(a_policy(), run.path, one, after, trials=1))[0].reopen_at, (
         "of 1 it is asked anew"
     )
 

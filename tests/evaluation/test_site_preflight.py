@@ -211,7 +211,7 @@ def test_jobs_that_only_lack_a_score_need_no_site(tmp_path: Path) -> None:
     (became,) = scan(run).outcomes.values()
     done = {("0", 0): became}
     assert tasks_on_sites([Job(task=a_task(), trial=0)], done) == ()
-    assert len(tasks_on_sites([Job(task=a_task(), trial=0, reopen=True)], done)) == 1
+    assert len(tasks_on_sites([Job(task=a_task(), trial=0, reopen_at=1)], done)) == 1
     assert len(tasks_on_sites([Job(task=a_task(), trial=0), Job(task=a_task(), trial=1)], {})) == 1
 
 

@@ -14,11 +14,11 @@ ONE_EACH = {"shop": ("http://shop.a",), "forum": ("http://forum.a",)}
 FOUR = {"shop": tuple(f"http://shop.{letter}" for letter in "abcd"), "forum": ("http://forum.a",)}
 
 
-def a_job(task_id: str = "1", *sites: str, trial: int = 0, reopen: bool = False, **fields: Any) -> Job:
+def a_job(task_id: str = "1", *sites: str, trial: int = 0, reopen_at: int | None = None, **fields: Any) -> Job:
     task = Task(
         task_id=task_id, sites=sites or ("shop",), intent="x", start_urls=(), eval=Eval(eval_types=()), **fields
     )
-    return Job(task=task, trial=trial, reopen=reopen)
+    return Job(task=task, trial=trial, reopen_at=reopen_at)
 
 
 def reader(task_id: str, *sites: str) -> Job:

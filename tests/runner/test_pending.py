@@ -28,9 +28,9 @@ UNJUDGED = replace(PASSED, status=Status.ERROR, value=None)
 
 
 def test_every_trial_of_a_new_task_is_pending() -> None:
-    assert [(job.task.task_id, job.trial, job.reopen) for job in pending_jobs((TASK,), 2, {}, POLICY)] == [
-        ("7", 0, False),
-        ("7", 1, False),
+    assert [(job.task.task_id, job.trial, job.reopen_at) for job in pending_jobs((TASK,), 2, {}, POLICY)] == [
+        ("7", 0, None),
+        ("7", 1, None),
     ]
 
 
@@ -43,7 +43,7 @@ def test_a_scored_task_and_one_out_of_attempts_are_over() -> None:
 
 def test_a_closed_task_without_the_score_that_counts_is_pending() -> None:
     closed = replace(outcome(score=PASSED), scores={"webarena": PASSED})
-    assert [job.reopen for job in pending_jobs((TASK,), 1, {("7", 0): closed}, POLICY)] == [False]
+    assert [job.reopen_at for job in pending_jobs((TASK,), 1, {("7", 0): closed}, POLICY)] == [None]
 
 
 @pytest.mark.parametrize(

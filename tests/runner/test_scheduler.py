@@ -84,11 +84,11 @@ async def test_what_is_pending_again_waits_behind_the_others_and_counts_once() -
 
 
 async def test_what_a_lost_lane_played_goes_first_as_it_was() -> None:
-    schedule = Scheduler([a_job("1", reopen=True), a_job("2")])
+    schedule = Scheduler([a_job("1", reopen_at=1), a_job("2")])
     await taken(schedule, 0)
-    assert schedule.reclaim(0) == a_job("1", reopen=True)
+    assert schedule.reclaim(0) == a_job("1", reopen_at=1)
     assert schedule.reclaim(0) is None
-    assert await taken(schedule, 1) == a_job("1", reopen=True)
+    assert await taken(schedule, 1) == a_job("1", reopen_at=1)
     assert (schedule.played, len(schedule)) == (1, 1)
 
 

@@ -33,7 +33,7 @@ def test_a_task_that_says_what_it_changes_is_believed_and_one_that_does_not_is_n
     journals = Journals()
     if mutates is not None:
         journals.write(*an_attempt(effects=("http://shop.localhost/cart",)))
-    assert journals.sharing().need(a_job("1", "shop", "forum", mutates=mutates, reopen=True)).exclusive == alone
+    assert journals.sharing().need(a_job("1", "shop", "forum", mutates=mutates, reopen_at=1)).exclusive == alone
 
 
 def test_what_was_recorded_of_a_task_says_what_it_changes() -> None:
@@ -41,7 +41,7 @@ def test_what_was_recorded_of_a_task_says_what_it_changes() -> None:
     journals.write(*an_attempt("1", effects=("http://shop.localhost/cart", "http://elsewhere.test/beacon")))
     journals.write(*an_attempt("2"))
     sharing = journals.sharing()
-    again = {"reopen": True}
+    again = {"reopen_at": 1}
     assert sharing.need(a_job("1", "shop", "forum", **again)).exclusive == {"shop": True, "forum": False}
     assert sharing.need(a_job("2", "shop", "forum", **again)).exclusive == {"shop": False, "forum": False}
     assert sharing.need(a_job("2", "shop", "forum", trial=1)).exclusive == {"shop": False, "forum": False}

@@ -16,6 +16,7 @@ import pytest
 from harness.actions import Stop
 from harness.api import WorkerHandle
 from harness.choices import Dialect
+from harness.episode.attempt import new_attempt_reason
 from harness.episode.job import Job
 from harness.errors import UsageError
 from harness.journal.log import read
@@ -23,7 +24,7 @@ from harness.journal.store import RunFolder
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiterServer
 from harness.protocols import Phase, ProgressEvent
-from harness.records import Episode, Record, Status, Task
+from harness.records import Episode, Record, Status
 from harness.runner.executors.ipc import encode_message, read_messages_blocking
 from harness.runner.executors.supervisor import (
     STARTS_WITHOUT_WORK,
@@ -44,7 +45,7 @@ from harness.runner.executors.worker_messages import (
 from harness.runner.pending import PendingPolicy
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
-from tests.journal.episodes import acted, closed, decided, opened, scored, task
+from tests.journal.episodes import acted, closed, decided, failed, opened, scored, task
 from tests.runner.sites import a_setup
 
 ATTEMPTS = 3
@@ -96,7 +97,7 @@ class Life:
             return
         with self._scene.run.journal(job.task.task_id) as journal:
             self._tell(lane, job, Phase.restoring, journal.episode)
-            while (record := following(job.task, journal.episode)) is not None:
+            while (record := following(job, journal.episode)) is not None:
                 pending = journal.episode.pending is not None
                 self._tell(lane, job, Phase.acting if pending else Phase.deciding, journal.episode)
                 await asyncio.sleep(0)
@@ -119,10 +120,10 @@ class Life:
         self._say(Progressed(event=news))
 
 
-def following(of: Task, episode: Episode) -> Record | None:
+def following(job: Job, episode: Episode) -> Record | None:
     """What comes after the last record of an episode of some steps."""
-    if episode.opened is None:
-        return opened(of=of)
+    if (why := new_attempt_reason(episode, {}, reopen=job.reopens(episode.attempt))) is not None:
+        return opened(episode.attempt + 1, why=why, of=job.task)
     if episode.arrival is None:
         return acted(0)
     if episode.closed is not None:
@@ -147,7 +148,7 @@ class Scene:
     def tell(self, news: ProgressEvent) -> None:
         self.told.append(news)
 
-    async def play(self, *task_ids: str, workers: int = 1, is_open: bool = False) -> None:
+    async def play(self, *task_ids: str, workers: int = 1, is_open: bool = False, reopen_at: int | None = None) -> None:
         @asynccontextmanager
         async def launch(number: int) -> AsyncIterator[WorkerHandle]:
             life = Life(self, number)
@@ -165,7 +166,9 @@ class Scene:
             ask_host=nobody,
             lanes=self.lanes,
             schedule=Scheduler(
-                [Job(task=task(task_id)) for task_id in task_ids], is_open=is_open, stopping=self.stopping
+                [Job(task=task(task_id), reopen_at=reopen_at) for task_id in task_ids],
+                is_open=is_open,
+                stopping=self.stopping,
             ),
             journals=lambda task, trial: self.run.journal(task.task_id, trial),
             progress=self,
@@ -173,11 +176,18 @@ class Scene:
             timeouts=Timeouts(silence_s=60, step_s=60, pause_s=0.001),
             losses=WorkerLosses(PendingPolicy(scoring=Dialect.corrected), clock=lambda: 8.0),
         )
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             await run_supervised(supervision, workers)
 
     def episode(self, task_id: str) -> Episode:
         return read(self.run.journal_path(task_id))
+
+
+def write(run: RunFolder, *records: Record) -> None:
+    """The journal of task 0."""
+    with run.journal("0") as journal:
+        for record in records:
+            journal.append(record)
 
 
 @pytest.mark.parametrize(("lanes", "workers"), [(1, 1), (3, 1), (4, 2)])
@@ -229,6 +239,32 @@ async def test_a_task_that_kills_its_worker_while_it_is_scored_is_unscored_with_
     assert (score.status, score.value) == (Status.ERROR, None)
     assert score.verdicts[0].why == "3 workers were lost while they scored only this task"
     assert "corrected" in scene.episode("1").scores and scene.episode("2").scores["corrected"].value == 1.0
+
+
+async def test_a_retry_that_ended_and_lost_its_worker_before_its_score_is_not_played_again(run: RunFolder) -> None:
+    def dies_once(task_id: str, episode: Episode | None) -> bool:
+        return episode is not None and episode.attempt == 2 and bool(episode.closed) and not scene.deaths
+
+    write(run, opened(of=task("0")), acted(0), decided(1, Stop(answer="no")), closed(), scored(dialect="corrected"))
+    scene = Scene(run, dies_once)
+    await scene.play("0", reopen_at=1)
+    assert scene.deaths.total() == 1
+    assert scene.episode("0").attempt == 2 and "corrected" in scene.episode("0").scores
+
+
+async def test_a_retry_of_a_task_that_kills_its_worker_each_time_is_given_up_like_its_first_try(run: RunFolder) -> None:
+    write(run, opened(of=task("0")), acted(0), *[failed()] * ATTEMPTS)
+    scene = Scene(run, lambda task_id, episode: episode is not None and len(episode.steps) == 1)
+    await scene.play("0", reopen_at=1)
+    assert scene.episode("0").attempt == 2 and len(scene.episode("0").failures) == ATTEMPTS
+    assert scene.deaths.total() <= ATTEMPTS + 2
+
+
+async def test_a_retry_whose_workers_die_before_it_begins_is_still_asked_for(run: RunFolder) -> None:
+    write(run, opened(of=task("0")), acted(0), *[failed()] * ATTEMPTS)
+    scene = Scene(run, lambda task_id, episode: episode is None and scene.deaths.total() < STARTS_WITHOUT_WORK - 1)
+    await scene.play("0", reopen_at=1)
+    assert scene.episode("0").attempt == 2 and "corrected" in scene.episode("0").scores
 
 
 async def test_workers_that_die_before_they_write_anything_are_broken_and_end_the_run(run: RunFolder) -> None:

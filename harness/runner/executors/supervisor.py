@@ -314,7 +314,7 @@ class Supervisor:
                 self._since.pop(lane, None)  # it may wait long for its next job, whose time is its own
                 self._settled = True
                 self._counts.down.discard(self._number)
-                job = replace(self._all.schedule.held[lane], reopen=False, alone=alone)
+                job = replace(self._all.schedule.held[lane], alone=alone)
                 await self._all.schedule.settle(lane, job, over=over, site_down=site_down, outcome=outcome)
             case Progressed(event=event):
                 self._note(event)

@@ -81,7 +81,7 @@ class WorkerLosses:
         """
         episode, note = journal.episode, "its worker was lost"
         # Nothing of this attempt was written: such a loss counts as a start of the worker without work.
-        if episode.opened is None or (episode.closed is not None and job.reopen):
+        if episode.opened is None or job.reopens(episode.attempt):
             return LossVerdict(note=note)
         loss = self._noted(job, episode)
         # Any task of the worker may have caused the loss; only one that was alone on it is sure to have.
