@@ -3,7 +3,7 @@
 For commands and for plug-ins that others extend. Light, so that a command may import it at its top.
 """
 
-from harness.commands.opened_runs import open_runs
+from harness.commands.opened_runs import open_runs, say_left_out
 from harness.commands.own_settings import add_own_settings, quoted
 from harness.commands.scoring_option import add_scoring
 from harness.registry import Registry
@@ -22,5 +22,6 @@ __all__ = [
     "add_scoring",
     "open_runs",
     "quoted",
+    "say_left_out",
     "write_further_page",
 ]

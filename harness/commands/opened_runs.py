@@ -39,3 +39,11 @@ def open_runs(paths: Sequence[Path], closing: ExitStack, *, scoring: str | None)
         name = one.name if path.is_dir() else path.name
         found.append((str(path) if names.count(path.resolve().name) > 1 else name, one))
     return found
+
+
+def say_left_out(path: Path | str, run: "Run") -> None:
+    """Tell on standard error of journals that turned out to be damaged when they were read."""
+    from harness.escape import one_line
+
+    for error in run.left_out:
+        sys.stderr.write(f"harness: {one_line(f'{path}: {error}')}\n")

@@ -187,7 +187,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
             retry_request.settle(policy, run, tasks, found.outcomes, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)  # last: it says that all reports are written
         below = below_least(played, config.fail_under_of)
-        code = exit_code_of(console, summary.statistics.all, config.fail_under, below)
+        code = exit_code_of(console, summary.statistics.all, config.fail_under, below, left_out=played.left_out)
         return ExitCode.UNSCORED if left.retries and code is ExitCode.DONE else code
 
 

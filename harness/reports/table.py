@@ -186,19 +186,29 @@ def exit_code(console: Console, found: Group, fail_under: float | None) -> ExitC
     return ExitCode.UNSCORED if found.unscored else ExitCode.DONE
 
 
-def exit_code_of(console: Console, found: Group, fail_under: float | None, low: Collection[str]) -> ExitCode:
-    """The same, where further conditions are not met: a sentence of each is said.
+def exit_code_of(
+    console: Console,
+    found: Group,
+    fail_under: float | None,
+    low: Collection[str],
+    *,
+    left_out: Collection[Exception] = (),
+) -> ExitCode:
+    """The same, where further conditions are not met, or journals turned out to be damaged: a sentence of each is said.
 
     Args:
         console: Where.
         found: The whole run.
         fail_under: Smallest rate.
         low: See `harness.runs.measures.below`.
+        left_out: See `harness.runs.Run.left_out`.
     """
-    for line in low:
+    for line in (*low, *map(str, left_out)):
         _say(console, line)
     code = exit_code(console, found, fail_under)
-    return ExitCode.BELOW if low else code
+    if low:
+        return ExitCode.BELOW
+    return ExitCode.UNSCORED if left_out and code is ExitCode.DONE else code
 
 
 def _limited(now: Invocation) -> str:

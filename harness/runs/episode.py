@@ -32,8 +32,11 @@ class Step:
     requests: tuple[Request, ...]
     """Those made since the step before, in order; the last one is the one it was read from. () for a further action of
     the same answer, and for agents without a model."""
-    call: ToolCall | None
-    """The function call that it was read from; None for an agent that answers in text."""
+    read_from: Request | None = field(repr=False)
+    """The request that it was read from: the last one of `requests`, or of a further action of the same answer that of
+    the step before. None for agents without a model and agents' own processes."""
+    place: int
+    """Place of the action in that answer, 0-based."""
     usage: Usage
     """What the decision cost, with what the agent's process asked before it."""
     is_inherited: bool
@@ -50,8 +53,18 @@ class Step:
         return self.decided.action
 
     @property
+    def call(self) -> ToolCall | None:
+        """The function call that it was read from; None for an agent that answers in text.
+
+        Raises:
+            JournalError: An artifact of the request is missing or damaged.
+        """
+        calls = self.read_from.calls if self.read_from else ()
+        return calls[self.place] if self.place < len(calls) else None
+
+    @property
     def name(self) -> str:
-        """Of the function called, or of the kind of action."""
+        """Of the function called, or of the kind of action. Raises: as `call`."""
         return self.call.name if self.call else self.action.kind
 
     @property
@@ -233,7 +246,11 @@ class Episode:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """Of the newest attempt, a final stop or a pending decision included."""
+        """Of the newest attempt, a final stop or a pending decision included; no artifact is read for them.
+
+        Raises:
+            JournalError: The journal is damaged.
+        """
         return tuple(self._steps())
 
     @cached_property
@@ -285,8 +302,8 @@ class Episode:
         # A stop is never performed, so it stays pending.
         decisions += [(record.pending, None)] if record.pending is not None else []
         seen = record.arrival.observation if record.arrival else None
-        calls: list[ToolCall] = []
-        number = 0
+        read_from: Request | None = None
+        number = place = 0
         spent, by_step = record.spent(), record.asked_by_step()
         for decided, acted in decisions:
             asked = by_step.get(decided.step, ())
@@ -295,21 +312,22 @@ class Episode:
             if decided.prompt:
                 number += 1
                 own = own_request(decided, number, self.artifacts)
-                requests.append(replace(own, is_inherited=decided.step <= record.inherited))
                 # Further calls of this reply are the steps that follow, which have no prompt.
-                calls = list(requests[-1].calls)
+                read_from, place = replace(own, is_inherited=decided.step <= record.inherited), 0
+                requests.append(read_from)
             yield Step(
                 text=record.said(decided),
                 decided=decided,
                 acted=acted,
                 seen=seen,
                 requests=tuple(requests),
-                call=calls.pop(0) if calls else None,
+                read_from=read_from,
+                place=place,
                 usage=spent[decided.step],
                 is_inherited=decided.step <= record.inherited,
                 artifacts=self.artifacts,
             )
-            seen = acted.observation if acted else None
+            seen, place = acted.observation if acted else None, place + 1
 
     def _asked(self, asked: Sequence[Asked], before: int) -> Iterator[Request]:
         """Requests of the agent's own process that were answered; each has its number."""

@@ -22,7 +22,7 @@ T = TypeVar("T", bound=EpisodeVerdict)
 
 
 def judged_episodes(run: Run, judge: Callable[[Episode], T | None]) -> tuple[list[T], int]:
-    """The verdicts, and how many episodes have none; damaged journals are left out.
+    """The verdicts, and how many episodes have none; damaged journals are left out, see `Run.damaged`.
 
     Args:
         run: One journal of it is held at a time.
@@ -32,7 +32,8 @@ def judged_episodes(run: Run, judge: Callable[[Episode], T | None]) -> tuple[lis
     for episode in run.readable():
         try:
             one = judge(episode)
-        except JournalError:  # damaged since it was looked at
+        except JournalError as error:  # damaged since it was looked at
+            run.leave_out(error)
             continue
         if one is None:
             without += 1

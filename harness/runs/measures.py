@@ -6,7 +6,7 @@ key cost nothing, as `run.json` says so. Its value is a class like `MeasureSourc
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from harness.errors import HarnessError
@@ -14,6 +14,7 @@ from harness.escape import one_line
 from harness.registry import Registry
 from harness.runs.format import percent, percent_within
 from harness.runs.intervals import Interval
+from harness.runs.trials import amount
 
 if TYPE_CHECKING:
     from harness.runs.run import Run
@@ -119,9 +120,13 @@ def measures_of(run: "Run", tasks: Collection[str] | None = None) -> tuple[Measu
 def _measured(name: str, run: "Run", tasks: Collection[str] | None) -> Measured | None:
     source: type[MeasureSource] = _SOURCES.find(name)
     try:
-        return source.measured(run, tasks)
+        found = source.measured(run, tasks)
     except HarnessError as error:
         return Measured(title=name, headline=f"{name} cannot be measured: {one_line(str(error), 300)}", measures=())
+    if found is None or not run.left_out:
+        return found
+    without = f"without {amount(len(run.left_out), 'damaged journal')} ({one_line(str(run.left_out[0]), 300)})"
+    return replace(found, headline=f"{found.headline}; {without}")
 
 
 def controls_of(keys: Collection[str]) -> Mapping[str, tuple[Control, ...]]:

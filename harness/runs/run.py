@@ -56,6 +56,7 @@ class Run:
         self._given = scoring
         self._scanned = scanned
         self._attributions = attributions
+        self._left_out: dict[str, JournalError] = {}
 
     @property
     def name(self) -> str:
@@ -135,8 +136,17 @@ class Run:
 
     @property
     def damaged(self) -> tuple[JournalError, ...]:
-        """One for each journal that cannot be read."""
-        return self._scan.damaged
+        """One for each journal that cannot be read, `left_out` included."""
+        return (*self._scan.damaged, *self.left_out)
+
+    @property
+    def left_out(self) -> tuple[JournalError, ...]:
+        """Of `damaged`, those that only showed when an episode was read: the index still knows the journal as whole."""
+        return tuple(self._left_out.values())
+
+    def leave_out(self, error: JournalError) -> None:
+        """Note that an episode of `readable` could not be read, by those who go on without it."""
+        self._left_out.setdefault(str(error), error)
 
     def episodes(self) -> Iterator[Episode]:
         """Every episode that has begun, by the name of its journal; one at a time is held.
@@ -149,7 +159,7 @@ class Run:
         return self.readable()
 
     def readable(self) -> Iterator[Episode]:
-        """Every episode that has begun and whose journal is not damaged."""
+        """Every episode that has begun and whose journal is not known to be damaged."""
         files = self._files
         return (Episode(files, one.outcome, stamp=(one.size, one.mtime_ns)) for one in self._scan.entries)
 

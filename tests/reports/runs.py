@@ -1,5 +1,6 @@
 """Synthetic run folders, written through the journal as a real run would write them."""
 
+import os
 import random
 import struct
 import zlib
@@ -11,6 +12,7 @@ from pathlib import Path
 from harness.actions import Action, Click, InvalidAction, Stop, Target, Type
 from harness.choices import Durability
 from harness.codec import dumps
+from harness.journal.index import INDEX_NAME, index_of, scan
 from harness.journal.store import RunFolder
 from harness.records import (
     Acted,
@@ -160,6 +162,15 @@ def fill(
             dumps({"scoring": "corrected", "tasks": tasks, "trials": trials, "model": "gpt-4o", "agent": agent}),
         )
     return folder
+
+
+def rot(journal: Path) -> None:
+    """Damage a journal so that the index of its folder still takes it for whole: size and time stay."""
+    (journal.parent / INDEX_NAME).write_bytes(index_of(scan(journal.parent).entries))
+    data, before = journal.read_bytes(), journal.stat()
+    at = len(data) // 3
+    journal.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    os.utime(journal, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def assorted(count: int, seed: int = 7, steps: int = 6) -> list[Shape]:

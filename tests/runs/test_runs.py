@@ -13,7 +13,9 @@ from harness.errors import ConfigError, JournalError
 from harness.journal.store import RunFolder
 from harness.records import Answered, Asked, CloseReason, Refused, Status, Unknown, Usage
 from harness.runs import FAILED, PASSED, UNSCORED, Run, Steps, Tasks, step_rows, task_row
+from harness.runs.judged import judged_episodes
 from tests.journal.episodes import acted, closed, decided, failed, opened, scored, task
+from tests.reports.runs import rot
 
 PNG = b"\x89PNG\r\n\x1a\n"
 CALL = {"id": "c1", "type": "function", "function": {"name": "click", "arguments": '{"id": "1"}'}}
@@ -113,6 +115,35 @@ def test_steps_hold_what_was_seen_asked_done_and_why_not(folder: Path) -> None:
     unknown = run.episode("4").steps[0]
     assert (unknown.outcome, unknown.why_not) == ("unknown", "the run was interrupted")
     assert run.episode("3").steps[0].acted is None
+
+
+def test_steps_of_an_episode_that_lost_an_artifact_are_read(folder: Path) -> None:
+    run = Run(folder)
+    whole, (request,) = run.episode("1").steps, run.episode("1").requests
+    assert request.kept.response is not None and request.kept.frame is not None
+    for digest in (request.kept.response, request.kept.frame):
+        run.artifacts.path(digest).unlink()
+    episode = Run(folder).episode("1")
+    assert episode.steps == whole and [row["action"] for row in step_rows(episode)] == [one.text for one in whole]
+    assert [one.reply for one in episode.requests] == [request.reply]
+    for step in episode.steps:
+        with pytest.raises(JournalError, match="artifact"):
+            _ = step.call
+    (found,), without = judged_episodes(run, lambda one: one if one.task_id == "1" and one.steps else None)
+    assert (found.task_id, without, run.damaged) == ("1", 3, ())
+
+
+def test_a_journal_that_the_index_takes_for_whole_is_damaged_when_it_was_read(folder: Path) -> None:
+    rot(folder / "2.traj.jsonl")
+    run = Run(folder)
+    assert run.damaged == ()
+    for _ in range(2):
+        found, _ = judged_episodes(run, lambda one: one if one.steps else None)
+        assert [one.task_id for one in found] == ["1", "3", "4"]
+    (error,) = run.damaged
+    assert "2.traj.jsonl" in str(error) and run.left_out == (error,)
+    with pytest.raises(JournalError, match=r"2\.traj\.jsonl"):
+        run.episodes()
 
 
 def test_requests_are_read_as_they_were_sent(folder: Path) -> None:

@@ -4,12 +4,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
-from harness.api.command_line import add_scoring, open_runs, write_further_page
+from harness.api.command_line import add_scoring, open_runs, say_left_out, write_further_page
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -89,7 +89,11 @@ def _read(options: argparse.Namespace, closing: ExitStack) -> list[Reading]:
     for name, one in runs:
         verdicts, without = judge_run(one)
         beside = None if other is None else paired(verdicts, other[1], name=other[0])
+        say_left_out(name, one)
         found.append(Reading(name, one, verdicts, figures_of(verdicts, without), beside, not one.damaged))
+    if other is not None:
+        say_left_out(*other)
+        found = [replace(one, is_whole=one.is_whole and not other[1].damaged) for one in found]
     if not any(one.verdicts for one in found):
         raise ConfigError(
             f"no task of {', '.join(map(str, options.runs))} was attacked; play it with attack=inject, or tasks that"

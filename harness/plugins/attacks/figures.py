@@ -196,6 +196,7 @@ def _anyway(found: Sequence[Verdict], run: Run) -> list[bool]:
         try:
             if (attack := attacks.get((episode.task_id, episode.trial))) is not None:
                 reached.append(is_reached_anyway(attack, episode))
-        except JournalError:  # damaged since it was looked at
+        except JournalError as error:  # damaged since it was looked at
+            run.leave_out(error)
             continue
     return [one for one in reached if one is not None]

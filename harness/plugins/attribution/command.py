@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.api.terminal import Terminal
     from harness.plugins.attribution.judge import Judged
     from harness.runs import Run
+    from harness.runs.attribution import Attributions
     from harness.runs.results import Result
 
 HELP = "say of each failure whether it is the harness's, the environment's or the model's, by which rule, at which step"
@@ -89,14 +90,24 @@ def _attributed(run: "Run", *, keeps: bool) -> "Run":
     """The run with its attributions; `keeps` = they are written into its folder, if that can be written to."""
     from harness.errors import StorageError
     from harness.plugins.attribution.run_attributions import attributions_of, write_attributions
-    from harness.runs import Run, one_line
+    from harness.runs import one_line
 
     try:
         found = write_attributions(run) if keeps else attributions_of(run)
     except StorageError as error:
         sys.stderr.write(f"harness: {one_line(str(error))}; the attributions are not kept\n")
         found = attributions_of(run)
-    return Run(run.folder, scoring=run.scoring, attributions=found)
+    return _with(run, found)
+
+
+def _with(run: "Run", found: "Attributions") -> "Run":
+    """The run with these attributions, and with what could not be read for them."""
+    from harness.runs import Run
+
+    attributed = Run(run.folder, scoring=run.scoring, attributions=found)
+    for error in run.left_out:
+        attributed.leave_out(error)
+    return attributed
 
 
 def _judged(run: "Run", settings: Sequence[str], *, keeps: bool) -> "tuple[Run, bool]":
@@ -104,7 +115,7 @@ def _judged(run: "Run", settings: Sequence[str], *, keeps: bool) -> "tuple[Run, 
     import asyncio
 
     from harness.plugins.attribution.run_attributions import keep_attributions
-    from harness.runs import Run, one_line
+    from harness.runs import one_line
     from harness.runs.attribution import Attributions, basis_of
     from harness.runs.verified import key_of
 
@@ -121,7 +132,7 @@ def _judged(run: "Run", settings: Sequence[str], *, keeps: bool) -> "tuple[Run, 
     attributions = Attributions(by_trial={**known.by_trial, **found}, rules=known.rules)
     if keeps:
         keep_attributions(run, attributions)
-    return Run(run.folder, scoring=run.scoring, attributions=attributions), len(found) == len(said)
+    return _with(run, attributions), len(found) == len(said)
 
 
 async def _asked(run: "Run", settings: Sequence[str]) -> "tuple[Judged, ...]":

@@ -66,7 +66,8 @@ def _looked(run: Run, known: Attributions) -> Iterator[tuple[Episode, Attributio
         if said is None:
             try:
                 said = attribute(episode)
-            except JournalError:  # changed or damaged since it was looked at: the run's own reader says so
+            except JournalError as error:  # changed or damaged since it was looked at
+                run.leave_out(error)
                 continue
         if said is not None:
             yield episode, said

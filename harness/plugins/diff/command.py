@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
-from harness.api.command_line import add_scoring
+from harness.api.command_line import add_scoring, say_left_out
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -164,6 +164,8 @@ def _whole(options: argparse.Namespace, names: Sequence[str], runs: "Sequence[Ru
     for damage in [damage for one in runs for damage in one.damaged]:
         sys.stderr.write(f"harness: {damage}\n")
     found = list(part_runs(runs, options.trial or 0) if len(runs) > 1 else part_trials(runs[0]))
+    for name, one in zip(names, runs, strict=True):
+        say_left_out(name, one)
     if options.json:
         from harness.api import dumps
 
@@ -200,4 +202,4 @@ def _print_whole(console: "Terminal", names: Sequence[str], found: "Sequence[Par
     for why in sorted({one.left_out for one in found if one.left_out}):
         tasks = [one.task for one in found if one.left_out == why]
         more = f" and {len(tasks) - 20} more" if len(tasks) > 20 else ""
-        console.say(f"left out, {why}: {', '.join(tasks[:20])}{more}")
+        console.say(f"left out, {one_line(why)}: {', '.join(tasks[:20])}{more}")

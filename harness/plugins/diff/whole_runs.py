@@ -30,7 +30,7 @@ def part_runs(runs: Sequence[Run], trial: int = 0) -> Iterator[Parted]:
     order = list(dict.fromkeys(one.task_id for one in runs[0].results))
     for task in dict.fromkeys((*order, *(task for one in known for task in one))):
         found = [one.pop(task, None) for one in known]  # let go of, with their journals, after each task
-        yield _parted(task, found)
+        yield _parted(task, found, runs)
 
 
 def part_trials(run: Run) -> Iterator[Parted]:
@@ -41,17 +41,21 @@ def part_trials(run: Run) -> Iterator[Parted]:
     for task in dict.fromkeys(one.task_id for one in run.results):
         trials = sorted(known.pop(task, []), key=lambda one: one.trial)
         few = "has one trial" if trials else "has no trial"
-        yield _parted(task, trials) if len(trials) > 1 else Parted(task=task, left_out=few)
+        yield _parted(task, trials, [run] * len(trials)) if len(trials) > 1 else Parted(task=task, left_out=few)
 
 
-def _parted(task: str, found: Sequence[Episode | None]) -> Parted:
+def _parted(task: str, found: Sequence[Episode | None], runs: Sequence[Run]) -> Parted:
+    """Args: runs: That of each episode."""
     episodes = [one for one in found if one is not None]
     if len(episodes) < len(found):
         return Parted(task=task, left_out="not in all of them")
     if len({one.result.task_digest for one in episodes}) > 1:
         return Parted(task=task, left_out="not the same task in all of them")
-    try:
-        parting = parting_of([moves_of(one) for one in episodes])
-    except JournalError:  # damaged since it was looked at
-        return Parted(task=task, left_out="its journal is damaged")
-    return Parted(task=task, outcomes=tuple(one.status for one in episodes), parting=parting)
+    moves = []
+    for one, run in zip(episodes, runs, strict=True):
+        try:
+            moves.append(moves_of(one))
+        except JournalError as error:  # damaged since it was looked at
+            run.leave_out(error)
+            return Parted(task=task, left_out=str(error))
+    return Parted(task=task, outcomes=tuple(one.status for one in episodes), parting=parting_of(moves))

@@ -3,10 +3,14 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
-from harness.api.command_line import add_scoring
+from harness.api.command_line import add_scoring, say_left_out
 from harness.errors import ConfigError
+
+if TYPE_CHECKING:
+    from harness.plugins.find.search import Hit
 
 HELP = "search the steps of runs: actions, pages, thoughts, answers, requests"
 EXAMPLE = "harness find results/demo-prompt-scripted 'action.kind=type url~checkout outcome=refused'"
@@ -42,20 +46,27 @@ def run(options: argparse.Namespace) -> int:
             one = Run(opened.folder, scoring=options.scoring)
             for notice in (*opened.notices, *map(str, one.damaged)):
                 sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
-            is_whole &= not one.damaged
+            is_more = False
             for hit in find(one, terms, one.name if path.is_dir() else path.name):
-                if shown == most:
-                    sys.stderr.write(f"harness: there are more than {most}; --limit shows more\n")
-                    return ExitCode.DONE if is_whole else ExitCode.UNSCORED
+                if is_more := shown == most:
+                    break
                 shown += 1
-                if options.json:
-                    sys.stdout.write(escaped(dumps(hit).decode()) + "\n")
-                    continue
-                trial = f" trial {hit.trial}" if hit.trial else ""
-                outcome = f" ({hit.outcome})" if hit.outcome not in ("", "done") else ""
-                quote = f"; {hit.field}: …{one_line(hit.quote)}…" if hit.quote else ""
-                said = f"{hit.run} {hit.task}{trial} step {hit.step}: {one_line(hit.action, 120)}{outcome}"
-                sys.stdout.write(one_line(f"{said}; {one_line(hit.url, 120)}{quote}") + "\n")
+                sys.stdout.write((escaped(dumps(hit).decode()) if options.json else _line(hit)) + "\n")
+            say_left_out(path, one)
+            is_whole &= not one.damaged
+        if is_more:
+            sys.stderr.write(f"harness: there are more than {most}; --limit shows more\n")
+            break
     if not shown:
         sys.stderr.write("harness: nothing was found\n")
     return ExitCode.DONE if is_whole else ExitCode.UNSCORED
+
+
+def _line(hit: "Hit") -> str:
+    from harness.runs import one_line
+
+    trial = f" trial {hit.trial}" if hit.trial else ""
+    outcome = f" ({hit.outcome})" if hit.outcome not in ("", "done") else ""
+    quote = f"; {hit.field}: …{one_line(hit.quote)}…" if hit.quote else ""
+    said = f"{hit.run} {hit.task}{trial} step {hit.step}: {one_line(hit.action, 120)}{outcome}"
+    return one_line(f"{said}; {one_line(hit.url, 120)}{quote}")

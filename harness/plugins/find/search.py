@@ -33,7 +33,8 @@ class Hit:
 def find(run: Run, terms: Sequence[Term], name: str = "") -> Iterator[Hit]:
     """The steps for which all terms hold, in task order; a journal is read only if its episode may have one.
 
-    Journals that are damaged are left out: `run.damaged` names them.
+    Journals that are damaged are left out: `run.damaged` names them, after the last hit also those that were only found
+    to be so here.
 
     Raises:
         HarnessError: What a plug-in knows of the run cannot be read, and a term asks for it.
@@ -50,7 +51,8 @@ def find(run: Run, terms: Sequence[Term], name: str = "") -> Iterator[Hit]:
             continue
         try:
             steps = episode.steps
-        except JournalError:  # damaged since it was looked at
+        except JournalError as error:  # damaged since it was looked at
+            run.leave_out(error)
             continue
         for step in steps:
             value = _Values(episode, step, of_episode)

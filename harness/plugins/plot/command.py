@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
-from harness.api.command_line import add_scoring
+from harness.api.command_line import add_scoring, say_left_out
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
 
     if len(options.runs) > _MOST_RUNS:
         raise ConfigError(f"{len(options.runs)} runs are too many to be told apart; give at most {_MOST_RUNS}")
-    scoring, named, is_whole = options.scoring, list[Named](), True
+    scoring, named = options.scoring, list[Named]()
     with ExitStack() as closing:
         for path, name in zip(options.runs, _names(options.runs), strict=True):
             opened = closing.enter_context(run_or_bundle(path))
@@ -52,14 +52,15 @@ def run(options: argparse.Namespace) -> int:
             scoring = one.scoring
             for notice in (*opened.notices, *map(str, one.damaged)):
                 sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
-            is_whole &= not one.damaged
             named.append(Named(name, one))
         wanted = options.figure or NAMES
         plots = [(name, PLOTS[name](named)) for name in NAMES if name in wanted]
+        for path, one in zip(options.runs, named, strict=True):
+            say_left_out(path, one.run)
         _write(options, [plot for _, plot in plots if plot is not None])
     for name in (name for name, plot in plots if plot is None):
         sys.stderr.write(f"harness: {name}: {_NOTHING[name]}\n")
-    return ExitCode.DONE if is_whole else ExitCode.UNSCORED
+    return ExitCode.UNSCORED if any(one.run.damaged for one in named) else ExitCode.DONE
 
 
 _NOTHING = {

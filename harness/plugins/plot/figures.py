@@ -145,7 +145,8 @@ def _effort(run: Run) -> tuple[dict[int, list[float]], dict[int, list[float]]]:
     for episode in run.readable():
         try:
             steps = episode.steps
-        except JournalError:  # damaged since it was looked at
+        except JournalError as error:  # damaged since it was looked at
+            run.leave_out(error)
             continue
         for step in steps:
             if not step.decided.is_cached:  # what the cache answered took no time that says anything

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
-from harness.api.command_line import add_scoring, open_runs, write_further_page
+from harness.api.command_line import add_scoring, open_runs, say_left_out, write_further_page
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
     with ExitStack() as closing:
         for name, one in open_runs(options.runs, closing, scoring=options.scoring):
             judged, without = judge_run(one, _given(options.tasks, one) if options.tasks else None)
+            say_left_out(name, one)
             found.append(Reading(name, one, judged, figures_of(judged, without), not one.damaged))
         if not any(reading.judged for reading in found):
             raise ConfigError(

@@ -58,7 +58,8 @@ def _played(run: Run) -> list[_Played]:
     for episode in run.readable():
         try:
             opened, status = episode.record.opened, episode.status
-        except JournalError:  # damaged since it was looked at
+        except JournalError as error:  # damaged since it was looked at
+            run.leave_out(error)
             continue
         about = opened.task.metadata.get(KEY) if opened is not None else None
         if isinstance(about, dict) and (split := about.get("split")) in SPLITS:

@@ -17,6 +17,7 @@ from harness.records import Unknown
 from harness.runs import Run
 from harness.runs.measures import below, measure_names
 from tests.plugins.attacks.played import ATTACK, SHOP, SHOWN, Do, goto, on, records, task, write
+from tests.reports.runs import rot
 
 CONFIRM = f"{SHOP}?confirm"
 FOLLOWS = Do(action=goto(CONFIRM), url=CONFIRM)
@@ -131,6 +132,14 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert data["figures"]["overall"]["success"]["value"] == 0.25 and data["paired"] is None
     main(["attacks", str(run), "--markdown"])
     assert "| popup | left | 3 | 2 | 0 | 0 | 1 |" in capsys.readouterr().out
+
+
+def test_a_damaged_journal_of_the_run_without_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, other = attacked(tmp_path / "run"), plain(tmp_path / "plain")
+    damaged = min(other.glob("*.traj.jsonl"))
+    rot(damaged)
+    assert main(["attacks", str(run), "--without", str(other)]) == ExitCode.UNSCORED
+    assert capsys.readouterr().err.count(damaged.name) == 1
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from harness.records import Acted, CloseReason, Decided, Eval, Observation, Reco
 from harness.runs import Run
 from harness.runs.comparison import compare_runs
 from tests.journal.episodes import scored, whole_episode
-from tests.reports.runs import Shape, episode, fill, task, write
+from tests.reports.runs import Shape, episode, fill, rot, task, write
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e"
 
@@ -207,6 +207,14 @@ def test_a_damaged_journal_is_named_and_the_others_are_attributed(
     assert main(["attribute", str(folder)]) == 3
     said = capsys.readouterr()
     assert "1.traj.jsonl:1" in said.err and "2 of 2 failures are not the model's (2 harness)" in said.out
+
+
+def test_what_reading_shows_to_be_damaged_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = run_of(tmp_path / "run")
+    rot(folder / "1.traj.jsonl")
+    assert main(["attribute", str(folder), "--json"]) == 3
+    said = capsys.readouterr()
+    assert "1.traj.jsonl" in said.err and "1.traj.jsonl" in json.loads(said.out)[0]["damaged"][0]
 
 
 def test_an_entry_counts_only_for_what_it_was_made_of(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from harness.plugins.diff.whole_runs import part_runs
 from harness.records import Acted, Decided, Opened, Record, Refused
 from harness.runs import Run
 from tests.looking import keep_picture, serious_violations
-from tests.reports.runs import Shape, episode, fill, task, write
+from tests.reports.runs import Shape, episode, fill, rot, task, write
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e"
 
@@ -176,6 +176,17 @@ def test_a_damaged_journal_is_named_and_the_others_are_compared(
     said = capsys.readouterr()
     assert "1.traj.jsonl:1" in said.err and "1 of 2 tasks part" in said.out
     assert main(["diff", str(before), str(after), "--task", "1"]) == 3
+
+
+def test_what_reading_shows_to_be_damaged_is_left_out_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = two(tmp_path)
+    rot(after / "1.traj.jsonl")
+    assert main(["diff", str(before), str(after), "--json"]) == 3
+    said = capsys.readouterr()
+    (left,) = [one["left_out"] for one in json.loads(said.out)["tasks"] if one["task"] == "1"]
+    assert "1.traj.jsonl" in left and left in said.err
 
 
 def hostile(folder: Path) -> list[str]:

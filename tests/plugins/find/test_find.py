@@ -16,7 +16,7 @@ from harness.plugins.find.query import NUMBERS, TEXTS, terms_of
 from harness.plugins.find.search import find
 from harness.records import Decided, Record
 from harness.runs import Run
-from tests.reports.runs import Shape, episode, fill, task, write
+from tests.reports.runs import Shape, episode, fill, rot, task, write
 
 
 def found(folder: Path, query: str) -> list[tuple[str, int]]:
@@ -152,6 +152,15 @@ def test_a_damaged_journal_is_named_and_the_others_are_searched(
     assert main(["find", str(folder), "answer~44.50"]) == 3
     said = capsys.readouterr()
     assert "0.traj.jsonl:1" in said.err and said.out.count("\n") == 2
+
+
+def test_a_journal_that_only_reading_shows_to_be_damaged_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rot(folder / "0.traj.jsonl")
+    for options in ((), ("--limit", "1")):
+        assert main(["find", str(folder), "answer~44.50", *options]) == 3
+        assert "0.traj.jsonl" in capsys.readouterr().err
 
 
 def test_hostile_texts_are_one_line_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from harness.plugins.plot.drawing import _line_style, _look, _marker
 from harness.plugins.plot.figures import PLOTS, Named, Plot
 from harness.runs import PASSED, Run
 from harness.runs.intervals import median_interval
-from tests.reports.runs import Shape, assorted, fill
+from tests.reports.runs import Shape, assorted, fill, rot
 
 HOSTILE = "$\\frac{<script>alert(1)</script>-->]]>\x1b[2J \u202e_"
 
@@ -186,6 +186,9 @@ def test_a_damaged_journal_is_named_and_the_rest_is_drawn(runs: list[Path], caps
     (runs[0] / "1.traj.jsonl").write_bytes(b"{}\n{}\n")
     assert main(["plot", str(runs[0]), "--json"]) == 3
     assert "1.traj.jsonl:1" in capsys.readouterr().err
+    rot(runs[1] / "1.traj.jsonl")
+    assert main(["plot", str(runs[1]), "--json"]) == 3
+    assert "1.traj.jsonl" in capsys.readouterr().err
 
 
 @pytest.mark.slow

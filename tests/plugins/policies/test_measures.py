@@ -10,7 +10,7 @@ from harness.cli import configured
 from harness.codec import dumps, loads
 from harness.config.config_validation import check_values
 from harness.config.plugin_packages import choose_plainly
-from harness.errors import ConfigError, ExitCode
+from harness.errors import ConfigError, ExitCode, JournalError
 from harness.loopback_server import serving
 from harness.main import main
 from harness.plugins.html_report.report import write_comparison, write_report
@@ -147,4 +147,5 @@ def test_a_condition_that_is_not_met_is_the_exit_code(tmp_path: Path, capsys: py
     assert capsys.readouterr().out == ""
     low = below(run.measured, {"cup": 0.8})
     assert exit_code_of(Terminal(), whole, None, low) is ExitCode.BELOW
+    assert exit_code_of(Terminal(), whole, None, (), left_out=(JournalError("torn"),)) is ExitCode.UNSCORED
     assert "below fail_under.cup=0.8: completed under policy (CuP) is 75.0%" in capsys.readouterr().out

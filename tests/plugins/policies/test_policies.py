@@ -16,6 +16,7 @@ from harness.plugins.policies.policy import check_policies, read_policies
 from harness.plugins.policies.words import likeness, mentions
 from harness.records import Refused, ScriptedUser, Selected, UserAnswer, Wanted
 from harness.runs import Run
+from harness.runs.measures import measures_of
 from harness.tasks import load
 from harness.tasks.validation import Fields
 from tests.plugins.policies.played import (
@@ -35,6 +36,7 @@ from tests.plugins.policies.played import (
     verdicts,
     write,
 )
+from tests.reports.runs import rot
 
 NO_DELETE = policy("element_action_match", must_include="delete |OR| remove", must_include_action="click")
 NO_ADMIN = policy("is_url_match", reference_url="/admin |OR| /users")
@@ -439,6 +441,19 @@ def test_a_damaged_journal_is_told(tmp_path: Path, capsys: pytest.CaptureFixture
     folder = filled(tmp_path / "run")
     (folder / "0.traj.jsonl").write_text("{}\n{}\n")
     assert main(["policies", str(folder)]) == 3
+    assert "0.traj.jsonl" in capsys.readouterr().err
+
+
+def test_what_reading_shows_to_be_damaged_is_told_with_the_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = filled(tmp_path / "run")
+    about = json.loads((folder / "run.json").read_bytes())
+    (folder / "run.json").write_text(json.dumps(about | {"task_keys": ["policies"]}))
+    rot(folder / "0.traj.jsonl")
+    (measured,) = measures_of(Run(folder))
+    assert "without 1 damaged journal" in measured.headline
+    assert main(["policies", str(folder), "--fail-under", "0"]) == 3
     assert "0.traj.jsonl" in capsys.readouterr().err
 
 
