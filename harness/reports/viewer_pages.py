@@ -59,8 +59,8 @@ class ViewerPage(Protocol):
     """Folder of its templates, with `style.css` and, if it needs one, a script `page.js`."""
     saves: ClassVar[bool]
     """Whether it takes forms; without, `save` is not called. One of a run that takes none may have `in_report = True`:
-    it is also a page of the report, `NAME.html`, asked for with the field
-    `report`."""
+    it is also a page of the report, `NAME.html`, asked for with the field `report`, and with the scoring of the report
+    in the field `scoring`."""
 
     def show(self, request: PageRequest, /) -> PageAnswer:
         """What a visitor sees."""

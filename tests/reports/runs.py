@@ -65,6 +65,8 @@ class Shape:
     steps: int = 3
     score: float | None = 1.0
     """None = an evaluator error."""
+    published: float | None = None
+    """In the scoring `webarena`; None = the same."""
     reason: CloseReason = CloseReason.STOPPED
     failure: str = ""
     """Name of an infrastructure error that left the episode unscored."""
@@ -147,7 +149,13 @@ def write(run: RunFolder, of: Task, records: Sequence[Record], trial: int = 0) -
 
 
 def fill(
-    folder: Path, shapes: Sequence[Shape], *, trials: int = 1, screenshots: bool = True, agent: str = "prompt"
+    folder: Path,
+    shapes: Sequence[Shape],
+    *,
+    trials: int = 1,
+    screenshots: bool = True,
+    agent: str = "prompt",
+    scoring: str = "corrected",
 ) -> Path:
     """A run folder with one task for each shape; trials alternate between the shape and its opposite."""
     with RunFolder.open(folder, durability=Durability.none) as run:
@@ -159,7 +167,7 @@ def fill(
         tasks = [str(number) for number in range(len(shapes))]
         run.write(
             "run.json",
-            dumps({"scoring": "corrected", "tasks": tasks, "trials": trials, "model": "gpt-4o", "agent": agent}),
+            dumps({"scoring": scoring, "tasks": tasks, "trials": trials, "model": "gpt-4o", "agent": agent}),
         )
     return folder
 
@@ -349,6 +357,7 @@ def _ending(shape: Shape, of: Task, clock: _Clock) -> list[Record]:
         judge=shape.judge[0],
         prompt=shape.judge[1],
     )
+    published = shape.score if shape.published is None else shape.published
     return [
         Closed(reason=shape.reason, detail=detail, answer=answer, evidence=evidence, at=clock()),
         *(
@@ -356,10 +365,10 @@ def _ending(shape: Shape, of: Task, clock: _Clock) -> list[Record]:
                 dialect=dialect,
                 evaluator_version="1",
                 status=status,
-                value=shape.score,
-                verdicts=(verdict,),
+                value=value,
+                verdicts=(replace(verdict, value=value),),
                 at=clock(),
             )
-            for dialect in ("corrected", "webarena")
+            for dialect, value in (("corrected", shape.score), ("webarena", published))
         ),
     ]

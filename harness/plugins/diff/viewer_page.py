@@ -15,7 +15,7 @@ from harness.runs import Episode, Run
 class DiffPage:
     """Implements `harness.api.command_line.ViewerPage`.
 
-    Its fields are `task`, and two to seven `episode`, each RUN:TRIAL.
+    Its fields are `task`, two to seven `episode`, each RUN:TRIAL, and `scoring` (without it, that of the first run).
     """
 
     title: ClassVar[str] = ""
@@ -27,7 +27,7 @@ class DiffPage:
         """The episodes side by side.
 
         Raises:
-            ConfigError: There is no such run or episode, or they are too many or too few.
+            ConfigError: There is no such run, episode or scoring, or they are too many or too few.
             JournalError: A journal is damaged.
         """
         asked = request.fields.get("episode", ())
@@ -43,9 +43,12 @@ class DiffPage:
 
 
 def _episodes(request: PageRequest) -> Iterator[tuple[str, Episode]]:
+    scoring = request.field("scoring") or None
     for text in request.fields["episode"]:
         run, _, trial = text.rpartition(":")
         if run not in request.folders or not (trial.isascii() and trial.isdecimal() and len(trial) < 8):
             raise ConfigError(f"episode={text[:80]} is none; give RUN:TRIAL, with a run of this viewer")
         name = f"{run} trial {trial}" if int(trial) else run
-        yield name, Run(request.folders[run]).episode(request.field("task"), int(trial))
+        read = Run(request.folders[run], scoring=scoring)
+        scoring = read.scoring
+        yield name, read.episode(request.field("task"), int(trial))

@@ -10,7 +10,6 @@ from harness.plugins.html_report.pages import Link, Pages
 from harness.runs.run import Run
 
 _INDEX = "index.html"
-_FIELDS = {"report": ("yes",)}
 
 
 def pages_in_report() -> Mapping[str, ViewerPage]:
@@ -34,8 +33,9 @@ def write_further(run: Run, target: Path, within: Within) -> tuple[tuple[Link, .
         StorageError: The disk refuses.
     """
     links, faults = list[Link](), list[str]()
+    fields = {"report": ("yes",), "scoring": (run.scoring,)}
     for name, page in pages_in_report().items():
-        request = PageRequest(folders={run.name: run.folder}, results={run.name: run.results}, fields=_FIELDS)
+        request = PageRequest(folders={run.name: run.folder}, results={run.name: run.results}, fields=fields)
         try:
             answer = page.show(request)
         except HarnessError as error:

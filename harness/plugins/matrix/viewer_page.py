@@ -1,6 +1,7 @@
 """The matrix as a page of the viewer: runs are chosen, and cells lead to diffs."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlencode
@@ -41,7 +42,8 @@ class MatrixPage:
         if request.fields.get("run"):
             first = Run(request.folders[chosen[0]])
             runs = [first, *(Run(request.folders[name], scoring=first.scoring) for name in chosen[1:])]
-            values = values_of(matrix_of(runs, chosen), _diff)
+            matrix = matrix_of(runs, chosen)
+            values = values_of(matrix, partial(_diff, matrix.scoring))
         form = {
             "names": names[:_MOST_LISTED],
             "more": max(0, len(names) - _MOST_LISTED),
@@ -55,7 +57,7 @@ class MatrixPage:
         raise ConfigError("this page takes no form; open it")
 
 
-def _diff(_: int, sides: FlippedSides) -> str:
+def _diff(scoring: str, _: int, sides: FlippedSides) -> str:
     """Where two episodes part, on the page `diff` of the same viewer."""
     episodes = [("episode", f"{cell.run.folder.name}:{trial}") for _, cell, trial in sides.both]
-    return f"diff?{urlencode([('task', sides.task), *episodes])}"
+    return f"diff?{urlencode([('task', sides.task), ('scoring', scoring), *episodes])}"

@@ -45,9 +45,13 @@ class FiguresPage:
     in_report: ClassVar[bool] = True
 
     def show(self, request: PageRequest, /) -> PageAnswer:
-        """The figures of `harness plot`, as far as there is something to draw."""
+        """The figures of `harness plot`, as far as there is something to draw, in the scoring of the field `scoring`.
+
+        Raises:
+            ConfigError: There is no such scoring.
+        """
         (folder,) = request.folders.values()
-        run = Run(folder)
+        run = Run(folder, scoring=request.field("scoring") or None)
         most = _MOST_READ_OF_REPORT if request.field("report") else _MOST_READ
         is_long = len(run.results) > most
         plots = [

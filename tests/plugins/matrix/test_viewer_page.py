@@ -1,6 +1,8 @@
 """The matrix in the viewer: choose runs, follow a cell to where two episodes part."""
 
+import re
 from collections.abc import AsyncIterator
+from html import unescape
 from pathlib import Path
 
 import httpx
@@ -55,6 +57,20 @@ async def test_runs_are_chosen_and_a_cell_leads_to_a_diff(base: str, browser: Br
     await page.close()
 
 
+async def test_a_diff_has_the_scoring_of_the_matrix_that_leads_to_it(base: str, results: Path) -> None:
+    fill(results / "three", [Shape(score=0.0, published=1.0)] * 6, scoring="webarena", screenshots=False)
+    fill(results / "four", [Shape(published=0.0)] * 6, agent="tools", screenshots=False)
+    async with httpx.AsyncClient(base_url=base) as client:
+        matrix = (await client.get("/with/matrix?run=three&run=four")).text
+        assert "0 gained, 6 lost" in matrix
+        address = unescape(re.findall(r'href="(diff\?[^"]+)"', matrix)[0])
+        for asked in (address, address.replace("scoring=webarena&", "")):
+            page = (await client.get(f"/with/{asked}")).text
+            assert re.findall(r'class="mark (\w+)"', page)[:2] == ["passed", "failed"]
+        other = (await client.get(f"/with/{address.replace('webarena', 'corrected')}")).text
+        assert re.findall(r'class="mark (\w+)"', other)[:2] == ["failed", "passed"]
+
+
 async def test_bad_addresses_are_one_sentence(base: str, results: Path) -> None:
     async with httpx.AsyncClient(base_url=base) as client:
         for address, said in (
@@ -63,6 +79,8 @@ async def test_bad_addresses_are_one_sentence(base: str, results: Path) -> None:
             ("/with/diff?task=0&episode=one:0", "1 episodes are asked for"),
             ("/with/diff?task=0&episode=one:0&episode=..:0", "episode=..:0 is none"),
             ("/with/diff?task=0&episode=one:0&episode=two:x", "episode=two:x is none"),
+            ("/with/diff?task=0&scoring=x&episode=one:0&episode=two:0", "there is no scoring"),
+            ("/run/one/with/figures?scoring=x", "there is no scoring"),
             ("/with/diff?task=77&episode=one:0&episode=two:0", "has no journal for task 77"),
         ):
             answer = await client.get(address)

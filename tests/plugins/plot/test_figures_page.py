@@ -131,6 +131,15 @@ def test_the_report_has_the_figures_too(folder: Path, monkeypatch: pytest.Monkey
     assert "Figures: no figures today" in index and "figures.html" not in index
 
 
+def test_the_figures_of_a_report_are_in_its_scoring(tmp_path: Path) -> None:
+    folder = fill(tmp_path / "demo", [Shape(score=0.0, published=1.0)] * 4, screenshots=False)
+    pages = dict[str, str]()
+    for scoring in ("webarena", "corrected"):
+        index = write_report(Run(folder, scoring=scoring)).index
+        pages[scoring] = (index.parent / "figures.html").read_text()
+    assert ">100%</td>" in pages["webarena"] and ">100%</td>" not in pages["corrected"]
+
+
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("place", ["viewer", "report"])
