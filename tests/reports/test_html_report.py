@@ -58,6 +58,22 @@ def test_only_the_page_of_a_journal_that_grew_is_made_again(small: Path) -> None
     assert "Step 3" not in (small / "report" / "tasks" / "1.html").read_text()
 
 
+def test_pages_that_are_not_there_are_made_again(small: Path) -> None:
+    report = write_report(Run(small)).index.parent
+    first, second = sorted((report / "tasks").iterdir())[:2]
+    for gone, pages in ((first, 1), (report / "report.css", 0), (report / "figures.html", 0)):
+        gone.unlink()
+        kept = second.stat().st_mtime_ns
+        assert write_report(Run(small)).pages == pages and gone.exists() and second.stat().st_mtime_ns == kept
+
+
+def test_the_pages_of_a_renamed_run_have_its_new_name(small: Path) -> None:
+    write_report(Run(small))
+    renamed = small.rename(small.with_name("renamed"))
+    report = write_report(Run(renamed)).index.parent
+    assert all('href="../index.html">renamed</a>' in page.read_text() for page in (report / "tasks").iterdir())
+
+
 def test_journals_and_artifacts_are_left_alone(small: Path) -> None:
     before = {path: path.read_bytes() for path in small.rglob("*") if path.is_file()}
     write_report(Run(small))

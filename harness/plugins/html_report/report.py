@@ -1,8 +1,8 @@
 """`report/` of a run folder: pages that open from disk, with neither server nor network.
 
-Derived: deleting it loses nothing. Only pages whose journal changed are made again, so a start that had nothing to do
-costs nothing here. Memory holds the rows and one journal at a time. Reads journals and artifacts, writes below
-`report/` only.
+Derived: deleting it loses nothing. Only pages that are missing, or whose journal changed, are made again, so a start
+that had nothing to do costs nothing here. Memory holds the rows and one journal at a time. Reads journals and
+artifacts, writes below `report/` only.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -97,13 +97,14 @@ def write_report(run: Run) -> WrittenReport:
     facts["branches"] = [plain(one) for one in branches]
     facts["further"] = list(pages_in_report())
     made = SideFile[JsonObject](MADE, dict).find(target) or {}
-    if made == facts and (target / "index.html").exists():
+    right, there = made["pages"] if made.get("version") == facts["version"] else {}, _names_in(target / "tasks")
+    stale = {name for name, fact in facts["pages"].items() if name not in there or right.get(name) != fact}
+    others = {"index.html", STYLE, *(f"{name}.html" for name in facts["further"])}
+    if made == facts and not stale and others <= _names_in(target):
         return WrittenReport(index=target / "index.html", pages=0)
     within = Within(folder)
     with translate_os_errors(target), safe_files.open_folder(target / "tasks", folder, make=0o777):
         pass
-    right = made["pages"] if made.get("version") == facts["version"] else {}
-    stale = {name for name, fact in facts["pages"].items() if right.get(name) != fact}
     for name, text in _task_pages(run, stale=stale, pages=facts["pages"]):
         write_atomic(target / "tasks" / name, text.encode(), durable=False, within=within)
     further, faults = write_further(run, target, within)
@@ -154,6 +155,13 @@ def selected_text(artifacts: ArtifactStore, digest: str) -> str:
     return value if isinstance(value, str) else dumps(value).decode()
 
 
+def _names_in(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset(one.name for one in folder.iterdir())
+    except FileNotFoundError:
+        return frozenset()
+
+
 def _facts(run: Run, baselines: Sequence[Baseline]) -> JsonObject:
     """All that the report depends on, as JSON: the same facts, the same report."""
     stamps = {page_of(one): one.stamp for one in run.readable()}
@@ -168,7 +176,8 @@ def _facts(run: Run, baselines: Sequence[Baseline]) -> JsonObject:
         for before, page, after in zip(["", *order], order, [*order[1:], ""], strict=False)
     }
     return {
-        "version": f"{__version__} {version()} {run.scoring}",
+        # Of every page; each names the run, whose folder may have been renamed or copied.
+        "version": f"{__version__} {version()} {run.scoring} {run.about.name}",
         "run": plain(replace(run.about, attributions=NO_ATTRIBUTIONS)),
         "baselines": [plain(one) for one in baselines],
         "pages": pages,

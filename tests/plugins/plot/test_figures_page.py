@@ -119,8 +119,6 @@ def test_the_report_has_the_figures_too(folder: Path, monkeypatch: pytest.Monkey
     page = report.index.parent / "figures.html"
     assert '<a href="figures.html">Figures</a>' in report.index.read_text()
     assert page.read_text().count('<svg class="plot"') > 4 and 'href="index.html">demo</a>' in page.read_text()
-    page.unlink()
-    assert write_report(Run(folder)).pages == 0 and not page.exists(), "nothing has changed"
 
     def fail(*_: object) -> None:
         raise ConfigError("no figures today")
