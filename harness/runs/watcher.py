@@ -8,14 +8,14 @@ time changed. One that cannot be read is a sentence, never an exception.
 import os
 import threading
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.errors import HarnessError, JournalError
 from harness.evaluators.result import CORRECTED
-from harness.journal.index import IndexEntry, read_entry, read_index
+from harness.journal.index import EpisodeResult, IndexEntry, read_entry, read_index
 from harness.journal.names import JOURNAL_SUFFIX, journals_in
 from harness.journal.store import ArtifactStore
 from harness.runs.about import RunInfo, run_info
@@ -36,13 +36,24 @@ class RunStatus:
     """A run as it is known at one moment."""
 
     about: RunInfo
+    outcomes: tuple[EpisodeResult, ...]
     rows: tuple[Result, ...]
+    """What they come to in the scoring of the run."""
     view: Statistics
     damaged: tuple[str, ...]
     unread: int
     version: int
     changed_at: float
     """When its newest journal was written to; 0 = never."""
+    _others: dict[str, tuple[Result, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def rows_in(self, scoring: str) -> tuple[Result, ...]:
+        """The rows in another scoring than that of the run; made once."""
+        if scoring == self.about.dialect:
+            return self.rows
+        if scoring not in self._others:
+            self._others[scoring] = _rows(self.outcomes, replace(self.about, dialect=scoring), self.unread)
+        return self._others[scoring]
 
 
 class RunWatcher:
@@ -104,11 +115,11 @@ class RunWatcher:
         if last is None or notes != self._notes or (last.version, last.about, last.unread) != (version, known, unread):
             self._notes = notes
             entries, damaged = tuple(self._entries.values()), tuple(self._damaged.values())
-            # While journals are unread, a task without one is not known to be not begun.
-            outcomes = (entry.outcome for entry in entries)
-            rows = results_of(outcomes, known if not unread else replace(known, tasks=()))
+            outcomes = tuple(entry.outcome for entry in entries)
+            rows = _rows(outcomes, known, unread)
             last = self._standing = RunStatus(
                 about=known,
+                outcomes=outcomes,
                 rows=rows,
                 view=beside(statistics_of(rows, known.benchmarks), self.folder, rows),
                 damaged=(*self._beside.values(), *(sentence for _, sentence in damaged)),
@@ -240,6 +251,11 @@ def stamp_of(path: Path) -> Stamp | None:
     except OSError:
         return None
     return status.st_size, status.st_mtime_ns
+
+
+def _rows(outcomes: Iterable[EpisodeResult], known: RunInfo, unread: int) -> tuple[Result, ...]:
+    # While journals are unread, a task without one is not known to be not begun.
+    return results_of(outcomes, known if not unread else replace(known, tasks=()))
 
 
 def _run_folders(results: Path) -> list[Path]:

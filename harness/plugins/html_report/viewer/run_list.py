@@ -37,7 +37,7 @@ def listed(runs: Sequence[RunStatus]) -> tuple[ListedRun, ...]:
 
 
 def baselines_among(run: RunStatus, runs: Iterable[RunStatus]) -> tuple[Baseline, ...]:
-    """The baselines of the tasks of a run, one of each kind; of several runs the first by name.
+    """The baselines of the tasks of a run, in its scoring, one of each kind; of several runs the first by name.
 
     Args:
         run: Whose rate is shown.
@@ -49,7 +49,7 @@ def baselines_among(run: RunStatus, runs: Iterable[RunStatus]) -> tuple[Baseline
         agent = other.about.agent
         if agent not in AGENTS or agent in found or other.about.name == run.about.name:
             continue
-        if other.about.dialect == run.about.dialect and len(other.rows) >= len(asked):
-            made = baseline_of_rows(other.rows, other.about.name, agent, asked)
+        if len(other.rows) >= len(asked):
+            made = baseline_of_rows(other.rows_in(run.about.dialect), other.about.name, agent, asked)
             found |= {agent: made} if made is not None else {}
     return tuple(found[agent] for agent in AGENTS if agent in found)

@@ -13,6 +13,7 @@ from harness.choices import Durability
 from harness.codec import dumps, seal
 from harness.journal.store import RunFolder
 from harness.loopback_server import serving
+from harness.main import main
 from harness.plugins.html_report.viewer.app import Viewer
 from harness.runs.baselines import NO_BASELINE
 from harness.runs.watcher import ResultsWatcher, RunWatcher
@@ -60,6 +61,18 @@ async def test_the_list_says_who_ran_how_sure_the_rate_is_and_what_doing_nothing
         assert f'<span class="mark {mark}">{mark}</span>' in page, "every colour is in the legend"
     assert "agent=null</code>: <b>0.0%</b> of the same tasks (0 of 12)" in (await client.get("/run/demo")).text
     assert NO_BASELINE not in (await client.get("/run/zero")).text
+
+
+@in_session
+async def test_a_baseline_of_another_scoring_is_shown_in_that_of_the_run(
+    results: Path, client: httpx.AsyncClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = fill(results / "run", [Shape(published=0.0)] * 2, screenshots=False, scoring="webarena")
+    fill(results / "zero", [Shape(score=0.0, published=1.0)] * 2, screenshots=False, agent="null")
+    assert main(["show", str(run)]) == 0
+    assert "null 100.0% (2 of 2)" in capsys.readouterr().out
+    assert "null 100.0%</td>" in (await client.get("/")).text
+    assert "agent=null</code>: <b>100.0%</b> of the same tasks (2 of 2)" in (await client.get("/run/run")).text
 
 
 @in_session
