@@ -4,6 +4,7 @@ They are runs of `agent=null` and `agent=random` under the same results folder, 
 that lacks one of them is not shown, as its rate would be one of other tasks. Only reads.
 """
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,7 +104,8 @@ def said(baselines: Collection[Baseline]) -> str:
 def _beside(folder: Path) -> Iterator[Path]:
     own = folder.resolve()
     try:
-        others = [one for one in own.parent.iterdir() if one != own and (one / "run.json").is_file()]
+        # Not `Path.is_file`, which raises in a folder of another user, and would hide all others.
+        others = [one for one in own.parent.iterdir() if one != own and os.path.isfile(one / "run.json")]  # noqa: PTH113
     except OSError:
         return
     yield from sorted(others)[:_MOST_FOLDERS]

@@ -3,6 +3,7 @@
 Known from `fork.json` in run folders of the same parent folder; the file of another person's folder is untrusted text.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,7 @@ def fork_tree(folder: Path) -> tuple[Branch, ...]:
 
 def _folders(parent: Path) -> list[Path]:
     try:
-        return sorted(one for one in parent.iterdir() if one.is_dir())[:_MOST_FOLDERS]
+        # Not `Path.is_dir`, which raises for a link to where one may not look, and would hide all others.
+        return sorted(one for one in parent.iterdir() if os.path.isdir(one))[:_MOST_FOLDERS]  # noqa: PTH112
     except OSError:
         return []

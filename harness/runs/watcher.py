@@ -261,19 +261,19 @@ def _rows(outcomes: Iterable[EpisodeResult], known: RunInfo, unread: int) -> tup
 def _run_folders(results: Path) -> list[Path]:
     if _is_run(results):
         return [results.resolve()]
-    try:
-        with os.scandir(results) as found:
-            folders = [(entry.stat().st_mtime, Path(entry.path)) for entry in found if entry.is_dir()]
-    except OSError:
-        return []
+    folders = list[tuple[float, Path]]()
+    with suppress(OSError), os.scandir(results) as found:
+        for entry in found:
+            with suppress(OSError):  # of this one alone, as a link to where one may not look
+                if entry.is_dir():
+                    folders.append((entry.stat().st_mtime, Path(entry.path)))
     return [folder for _, folder in sorted(folders, reverse=True) if _is_run(folder)]
 
 
 def _is_run(folder: Path) -> bool:
-    if (folder / "run.json").exists():
-        return True
+    """Of a folder that cannot be listed, as a private one of another user, nothing could be shown: it is none."""
     try:
         with os.scandir(folder) as found:
-            return any(entry.name.endswith(JOURNAL_SUFFIX) for entry in found)
+            return any(entry.name == "run.json" or entry.name.endswith(JOURNAL_SUFFIX) for entry in found)
     except OSError:
         return False

@@ -1,13 +1,17 @@
 """Synthetic run folders, written through the journal as a real run would write them."""
 
+import errno
 import os
 import random
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from harness.actions import Action, Click, InvalidAction, Stop, Target, Type
 from harness.choices import Durability
@@ -372,3 +376,19 @@ def _ending(shape: Shape, of: Task, clock: _Clock) -> list[Record]:
             for dialect, value in (("corrected", shape.score), ("webarena", published))
         ),
     ]
+
+
+def close(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody may look into this folder, root included: as into one of another user, of mode 0700."""
+
+    def refusing(call: Callable[..., Any], *, itself: bool) -> Callable[..., Any]:
+        def looked(path: Any, *args: Any, **named: Any) -> Any:
+            place = Path(path) if isinstance(path, str | Path) else Path()
+            if folder in place.parents or (itself and place == folder):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return call(path, *args, **named)
+
+        return looked
+
+    for name in ("stat", "open", "scandir", "listdir"):
+        monkeypatch.setattr(os, name, refusing(getattr(os, name), itself=name != "stat"))

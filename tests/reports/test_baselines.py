@@ -20,7 +20,7 @@ from harness.runs.baselines import NO_BASELINE, baselines_of, baselines_of_run, 
 from harness.runs.results import not_begun
 from harness.runs.run import Run
 from harness.runs.statistics import statistics_of
-from tests.reports.runs import Shape, fill
+from tests.reports.runs import Shape, close, fill
 
 PASS, FAIL = Shape(steps=2), Shape(steps=2, score=0.0)
 SITES, LONG = ("shop", "shop", "forum", "forum"), "a-site-with-a-long-name"
@@ -141,6 +141,15 @@ def test_a_damaged_baseline_is_left_out(tmp_path: Path) -> None:
     journal = next(other.glob("*.traj.jsonl"))
     journal.write_bytes(b"{}\n" + journal.read_bytes())
     assert found(run) == ""
+
+
+def test_a_folder_that_may_not_be_looked_into_hides_no_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = fill(tmp_path / "run", [PASS], screenshots=False)
+    fill(tmp_path / "n", [PASS], screenshots=False, agent="null")
+    close(fill(tmp_path / "private", [PASS], screenshots=False), monkeypatch)
+    assert found(run) == "null 100.0% (1 of 1)"
 
 
 def test_what_is_no_terminal_gets_whole_tables(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from harness.main import main
 from harness.plugins.html_report.viewer.app import Viewer
 from harness.runs.baselines import NO_BASELINE
 from harness.runs.watcher import ResultsWatcher, RunWatcher
-from tests.reports.runs import Shape, assorted, episode, fill, task, write
+from tests.reports.runs import Shape, assorted, close, episode, fill, task, write
 
 in_session = pytest.mark.asyncio(loop_scope="session")
 
@@ -191,6 +191,18 @@ async def test_an_empty_results_folder_says_what_to_do(tmp_path: Path) -> None:
     async with serving(Viewer(ResultsWatcher(tmp_path)).app(None)) as port:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
             assert "python run.py" in (await client.get("/")).text
+
+
+@in_session
+async def test_a_folder_that_cannot_be_read_hides_no_other(
+    client: httpx.AsyncClient, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close(fill(results / "private", [Shape()], screenshots=False), monkeypatch)
+    page = await client.get("/")
+    assert page.status_code == 200 and 'href="/run/demo"' in page.text and "/run/private" not in page.text
+    assert (await client.get("/run/demo")).status_code == 200
+    (results / "circle").symlink_to("circle")
+    assert 'href="/run/demo"' in (await client.get("/")).text
 
 
 def test_what_is_said_beside_a_finished_run_is_shown_without_a_restart(results: Path) -> None:
