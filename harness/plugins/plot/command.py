@@ -55,12 +55,12 @@ def run(options: argparse.Namespace) -> int:
             named.append(Named(name, one))
         wanted = options.figure or NAMES
         plots = [(name, PLOTS[name](named)) for name in NAMES if name in wanted]
-        for path, one in zip(options.runs, named, strict=True):
-            say_left_out(path, one.run)
+        for path, of in zip(options.runs, named, strict=True):
+            say_left_out(path, of.run)
         _write(options, [plot for _, plot in plots if plot is not None])
     for name in (name for name, plot in plots if plot is None):
         sys.stderr.write(f"harness: {name}: {_NOTHING[name]}\n")
-    return ExitCode.UNSCORED if any(one.run.damaged for one in named) else ExitCode.DONE
+    return ExitCode.UNSCORED if any(of.run.damaged for of in named) else ExitCode.DONE
 
 
 _NOTHING = {
