@@ -46,6 +46,7 @@ class Tasks:
     failures: int
     failure: str
     why: str
+    """Why it did not pass, as `Episode.score` has it; "" = it passed."""
     failure_class: str
     """Whose failure it is (`harness attribute`); "" = it passed, or that is not known."""
     failure_rule: str
@@ -116,7 +117,7 @@ def task_row(episode: Episode) -> Row:
         "working_s": result.elapsed_ms / 1000,
         "failures": len(record.failures),
         "failure": record.failures[-1].message if record.failures else "",
-        "why": _why(episode),
+        "why": score.why,
         "failure_class": found.kind if found else "",
         "failure_rule": found.rule if found else "",
         "failure_step": found.step if found else None,
@@ -158,8 +159,3 @@ def step_row(episode: Episode, step: Step) -> Row:
         "at": decided.at,
         "inherited": step.is_inherited,
     }
-
-
-def _why(episode: Episode) -> str:
-    scored = episode.record.scores.get(episode.scoring)
-    return next((verdict.why for verdict in scored.verdicts if verdict.value != 1.0), "") if scored else ""

@@ -11,7 +11,7 @@ from harness.choices import Durability
 from harness.codec import dumps
 from harness.errors import ConfigError, JournalError
 from harness.journal.store import RunFolder
-from harness.records import Answered, Asked, CloseReason, Refused, Status, Unknown, Usage
+from harness.records import Answered, Asked, CloseReason, Refused, Status, Unknown, Usage, Verdict
 from harness.runs import FAILED, PASSED, UNSCORED, Run, Steps, Tasks, step_rows, task_row
 from harness.runs.judged import judged_episodes
 from tests.journal.episodes import acted, closed, decided, failed, opened, scored, task
@@ -131,6 +131,17 @@ def test_steps_of_an_episode_that_lost_an_artifact_are_read(folder: Path) -> Non
             _ = step.call
     (found,), without = judged_episodes(run, lambda one: one if one.task_id == "1" and one.steps else None)
     assert (found.task_id, without, run.damaged) == ("1", 3, ())
+
+
+def test_rows_give_the_reason_of_the_score(tmp_path: Path) -> None:
+    below = Verdict(evaluator="url_match", status=Status.OK, value=0.0, why="another address")
+    unjudged = Verdict(evaluator="string_match", status=Status.ERROR, value=None, why="the judge did not answer")
+    score = replace(scored(None, dialect="corrected", status=Status.ERROR), verdicts=(below, unjudged))
+    with RunFolder.open(tmp_path / "run") as run, run.journal("1") as journal:
+        for record in (opened(of=task("1")), acted(0), decided(1, Stop(answer="12")), closed(), score):
+            journal.append(record)
+    (episode,) = Run(tmp_path / "run", scoring="corrected").episodes()
+    assert task_row(episode)["why"] == episode.score.why == "evaluator error: the judge did not answer"
 
 
 def test_a_journal_that_the_index_takes_for_whole_is_damaged_when_it_was_read(folder: Path) -> None:

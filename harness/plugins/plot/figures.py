@@ -139,7 +139,7 @@ def effort_by_step(runs: Sequence[Named]) -> Plot | None:
 
 
 def _effort(run: Run) -> tuple[dict[int, list[float]], dict[int, list[float]]]:
-    """Step to the seconds and to the tokens that it took in each episode."""
+    """Step to the seconds and to the tokens that it took in each episode; inherited steps took another run's."""
     seconds: dict[int, list[float]] = {}
     tokens: dict[int, list[float]] = {}
     for episode in run.readable():
@@ -149,6 +149,8 @@ def _effort(run: Run) -> tuple[dict[int, list[float]], dict[int, list[float]]]:
             run.leave_out(error)
             continue
         for step in steps:
+            if step.is_inherited:  # by the run that this one is a fork of
+                continue
             if not step.decided.is_cached:  # what the cache answered took no time that says anything
                 took = step.decided.elapsed_ms + (step.acted.elapsed_ms if step.acted else 0.0)
                 seconds.setdefault(step.number, []).append(took / 1000)
