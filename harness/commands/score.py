@@ -60,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.reports.console import Terminal
     from harness.runner.rescore import references_of
     from harness.runs.baselines import baselines_of_run, sentence
+    from harness.runs.results import episodes_of
     from harness.runs.run import Run
 
     run, console = Run(options.run, scoring=options.dialect), Terminal(highlight=False)
@@ -83,7 +84,8 @@ def run(options: argparse.Namespace) -> int:
         # Beside the journals: with further lines in them, a reader would see a run that never happened.
         write_atomic(path, redactor.data(dumps(content, pretty=True), for_good=True), within=Within(folder))
         console.print(str(path), markup=False, soft_wrap=True)
-    code = _tell(console, found, shown)
+    begun = {(one.task_id, one.trial) for one in found[shown]}
+    code = _tell(console, found, shown, not_begun=sum(one not in begun for one in episodes_of(run.about)))
     if compared := sentence(baselines_of_run(folder, shown), run.about.agent):
         console.print(compared, markup=False, soft_wrap=True)
     return code
@@ -160,8 +162,8 @@ def _judge_name(config: "Config | None") -> str:
     return config.judge._target_ or config.judge.model or "recorded"
 
 
-def _tell(console: "Terminal", found: "dict[str, list[RescoreResult]]", shown: str) -> int:
-    """What changed, what the dialects disagree on, and the two means."""
+def _tell(console: "Terminal", found: "dict[str, list[RescoreResult]]", shown: str, *, not_begun: int) -> int:
+    """What changed, what the dialects disagree on, and the two means, of which those not begun are unscored."""
     for dialect, results in found.items():
         for one in results:
             if one.changed:
@@ -178,15 +180,17 @@ def _tell(console: "Terminal", found: "dict[str, list[RescoreResult]]", shown: s
     results = found[shown]
     values = [one.scored.value for one in results if one.scored is not None and one.scored.value is not None]
     passed = sum(value == 1.0 for value in values)
-    of_all = f"{passed / len(results):.1%}" if results else "-"
+    episodes = len(results) + not_begun
+    unscored = episodes - len(values)
+    of_all = f"{passed / episodes:.1%}" if episodes else "-"
     of_scored = f"{passed / len(values):.1%}" if values else "-"
     console.print(
-        f"{shown}: {amount(len(results), 'episode')}, {passed} passed, {len(values) - passed} failed, "
-        f"{len(results) - len(values)} unscored; rate {of_all}, of the scored {of_scored}",
+        f"{shown}: {amount(episodes, 'episode')}, {passed} passed, {len(values) - passed} failed, {unscored} unscored"
+        f"{f' ({not_begun} not begun)' if not_begun else ''}; rate {of_all}, of the scored {of_scored}",
         markup=False,
         soft_wrap=True,
     )
-    return ExitCode.DONE if len(values) == len(results) else ExitCode.UNSCORED
+    return ExitCode.UNSCORED if unscored else ExitCode.DONE
 
 
 def _name(one: "RescoreResult") -> str:

@@ -5,7 +5,7 @@ words, by which failures are grouped; the sentence beside it is the evaluator's 
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from harness.journal.index import EpisodeResult
@@ -170,9 +170,13 @@ def results_of(outcomes: Iterable[EpisodeResult], known: RunInfo) -> tuple[Resul
     """In task order, with one for each episode of the run that was not begun yet."""
     results = [result_of(outcome, known.dialect, known.verified, known.attributions) for outcome in outcomes]
     begun = {(one.task_id, one.trial) for one in results}
-    expected = ((task, trial) for trial in range(known.trials) for task in known.tasks)
-    results += [not_begun(*pair) for pair in expected if pair not in begun]
+    results += [not_begun(*pair) for pair in episodes_of(known) if pair not in begun]
     return tuple(sorted(results, key=lambda one: (_natural(one.task_id), one.trial)))
+
+
+def episodes_of(known: RunInfo) -> Iterator[tuple[str, int]]:
+    """Task id and trial of each episode that a run is about, begun or not."""
+    return ((task, trial) for trial in range(known.trials) for task in known.tasks)
 
 
 def not_begun(task_id: str, trial: int, *, site: str = "-", cluster: str = "") -> Result:

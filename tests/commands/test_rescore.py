@@ -53,6 +53,19 @@ def test_evidence_is_scored_again_in_both_dialects(folder: Path, capsys: pytest.
     assert "4 episodes, 1 passed, 1 failed, 2 unscored; rate 25.0%, of the scored 50.0%" in out
 
 
+def test_tasks_that_have_not_begun_are_unscored_as_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with RunFolder.open(tmp_path / "run", durability=Durability.none) as run:
+        play(run, a_task("1", reference_answers=MUST), "12", scored("corrected", 1.0))
+        run.write("run.json", dumps({"scoring": "corrected", "tasks": ["1", "2"], "trials": 2}))
+    assert main(["score", str(tmp_path / "run")]) == 3
+    out = capsys.readouterr().out
+    assert "4 episodes, 1 passed, 0 failed, 3 unscored (3 not begun); rate 25.0%, of the scored 100.0%" in out
+    assert main(["show", str(tmp_path / "run")]) == 0
+    assert "1 passed, 0 failed, 3 unscored" in capsys.readouterr().out
+
+
 def test_one_dialect_alone_can_be_asked_for(folder: Path) -> None:
     main(["score", str(folder), "--dialect", "webarena"])
     assert not (folder / "rescored-corrected.json").exists()
