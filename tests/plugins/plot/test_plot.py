@@ -2,20 +2,24 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from PIL import Image
 
+from harness.choices import Durability
 from harness.codec import dumps
+from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.plot.command import NAMES
 from harness.plugins.plot.drawing import _line_style, _look, _marker
 from harness.plugins.plot.figures import PLOTS, Named, Plot
+from harness.records import Fork, Opened
 from harness.runs import PASSED, Run
 from harness.runs.intervals import median_interval
-from tests.reports.runs import Shape, assorted, fill, rot
+from tests.reports.runs import Shape, assorted, episode, fill, rot, task, write
 
 HOSTILE = "$\\frac{<script>alert(1)</script>-->]]>\x1b[2J \u202e_"
 
@@ -61,8 +65,8 @@ def test_cost_is_the_mean_of_an_episode(runs: list[Path]) -> None:
 def test_effort_is_the_median_of_what_the_steps_took(runs: list[Path]) -> None:
     seconds, tokens = plot("effort_by_step", runs[1]).panels
     taken: dict[int, list[float]] = {}
-    for episode in Run(runs[1]).episodes():
-        for step in episode.steps:
+    for played in Run(runs[1]).episodes():
+        for step in played.steps:
             taken.setdefault(step.number, []).append(step.usage.tokens)
     assert [point.x for point in tokens.series[0].points] == [
         step for step, of in sorted(taken.items()) if len(of) >= 5
@@ -71,6 +75,16 @@ def test_effort_is_the_median_of_what_the_steps_took(runs: list[Path]) -> None:
         values = sorted(taken[int(point.x)])
         assert point.y.value == values[len(values) // 2] and point.y.low <= point.y.value <= point.y.high
     assert seconds.series[0].points[0].y.value == pytest.approx((1841 + 413) / 1000)
+
+
+def test_what_a_fork_inherited_is_no_effort_of_it(tmp_path: Path) -> None:
+    fork = Fork(run="base", trial=0, attempt=1, step=2, origin="o")
+    with RunFolder.open(tmp_path / "fork", durability=Durability.none) as run:
+        opened, *rest = episode(run, task(0), Shape(steps=3), screenshots=False)
+        assert isinstance(opened, Opened)
+        write(run, task(0), [replace(opened, fork=fork, why="fork"), *rest])
+    for panel in plot("effort_by_step", tmp_path / "fork").panels:
+        assert [point.x for point in panel.series[0].points] == [3, 4]
 
 
 def test_reliability_is_that_of_the_report(runs: list[Path]) -> None:
