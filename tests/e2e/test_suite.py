@@ -85,6 +85,7 @@ def test_benchmarks_run_together_by_their_own_rules(
     assert refused.code == 2 and "task.members.bells.limits.repeated_actions" in refused.err
 
     (tmp_path / "mix.yaml").write_text(SUITE)
+    assert start(*given).code == 0, "the weights are those of before again"
     idle = start(*given[:5], "agent=null", "run.id=idle")
     assert idle.code == 0, "no reward is a 0"
     unrung = [read(path) for path in (done.folder.parent / "idle").glob("bells.*.traj.jsonl")]
