@@ -322,8 +322,7 @@ class EpisodeRunner:
         episode = self._journal.episode
         recorded = chain((step.decided.asked for step in episode.steps), (reply.asked for reply in episode.replied))
         self._asking = scope = self._scope(recorded)
-        kept = JournalReplies(self._recorder, scope)
-        scope.replies = replies = DecisionReplies(kept, is_begun=kept.is_begun)
+        scope.replies = replies = DecisionReplies(JournalReplies(self._recorder, scope))
         with self._timed("decide") as elapsed_ms:
             async with running(self._watch_for_late(env)):
                 shown = replace(view, task_images=self._task_images)

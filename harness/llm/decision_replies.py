@@ -25,6 +25,11 @@ from harness.records import Usage
 class KeptReplies(Protocol):
     """Replies of the decision that are on record, by `Replied.key`."""
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether there are any."""
+        ...
+
     async def read(self, key: str) -> tuple[StoredReply, Usage] | None:
         """What was answered, and what it cost; None = it is not on record."""
         ...
@@ -46,13 +51,8 @@ class _Request:
 class DecisionReplies:
     """What one decision asks; `close` when it is made."""
 
-    def __init__(self, kept: KeptReplies, *, is_begun: bool) -> None:
-        """
-        Args:
-            is_begun: Whether replies of the decision are on record.
-        """
+    def __init__(self, kept: KeptReplies) -> None:
         self._kept = kept
-        self._is_begun = is_begun
         self._is_open = True
         self._requests: list[_Request] = []
         self._unrecorded: list[tuple[_Request, Reply]] = []
@@ -86,7 +86,7 @@ class DecisionReplies:
         return await self._sent(request, ask) if reply is None else reply
 
     async def _found(self, request: _Request, read: Callable[[StoredReply], Reply | None]) -> Reply | None:
-        if not self._is_begun or (found := await self._kept.read(self._key(request))) is None:
+        if not self._kept.is_begun or (found := await self._kept.read(self._key(request))) is None:
             return None
         stored, usage = found
         if (reply := read(stored)) is None:

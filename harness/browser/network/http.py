@@ -127,7 +127,7 @@ def _send(asked: _Asked, timeout_s: float, *, most: int = LARGEST) -> tuple[Http
         host = parts.hostname or ""
         made = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = made("127.0.0.1" if host.endswith(".localhost") else host, parts.port, timeout=timeout_s)
-        connection.response_class = _answered_before(time.monotonic() + timeout_s)
+        connection.response_class = answered_before(time.monotonic() + timeout_s)
         with closing(connection):
             path = urlunsplit(("", "", parts.path or "/", parts.query, ""))
             headers = {"Host": parts.netloc.rpartition("@")[2], **_credentials(parts), **asked.headers}
@@ -142,7 +142,7 @@ def _send(asked: _Asked, timeout_s: float, *, most: int = LARGEST) -> tuple[Http
         raise SiteUnavailable(f"{shown(asked.url)} does not answer ({exc}); start the site, then run again") from exc
 
 
-def _answered_before(until: float) -> type[HTTPResponse]:
+def answered_before(until: float) -> type[HTTPResponse]:
     """An answer that has to be whole by this time of the monotonic clock."""
 
     class Answer(HTTPResponse):

@@ -3,19 +3,18 @@
 import random
 import socket
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from threading import Event, Timer
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
+from harness.api.site_requests import answered_before
 from harness.errors import ConfigError
 from harness.plugins.site_sets.set_file import Health
 
 _MOST_BYTES = 10_000_000
-_PIECE = 1 << 16
 _LEAST_PORT, _MOST_PORT = 10_000, 65_535
 _TRIED_PORTS = 1_000
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -44,52 +43,16 @@ def ask(  # noqa: PLR0913 (what a request has)
     host = parts.hostname or ""
     at = "127.0.0.1" if host == "localhost" or host.endswith(".localhost") else host
     path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
-    until = time.monotonic() + timeout_s
     try:
         with closing(kind(at, parts.port, timeout=timeout_s)) as connection:
+            connection.response_class = answered_before(time.monotonic() + timeout_s)
             connection.request(method, path, body, headers={"Host": parts.netloc, **headers})
-            with _ends(connection.sock, until):
-                answer = connection.getresponse()
-                return answer.status, _body(answer).decode("utf-8", "replace") if reads_body else ""
+            answer = connection.getresponse()
+            return answer.status, answer.read(_MOST_BYTES).decode("utf-8", "replace") if reads_body else ""
     except TimeoutError as error:
         raise NoAnswer(f"no answer within {timeout_s:.0f} s") from error
     except (OSError, HTTPException, ValueError) as error:
         raise NoAnswer(getattr(error, "strerror", None) or type(error).__name__) from error
-
-
-@contextmanager
-def _ends(connected: socket.socket, until: float) -> Iterator[None]:
-    """Break a connection off at a time of the monotonic clock; its own limit is for each piece, however small.
-
-    Raises:
-        TimeoutError: It was.
-    """
-    late = Event()
-
-    def end() -> None:
-        late.set()
-        with suppress(OSError):
-            connected.shutdown(socket.SHUT_RDWR)
-
-    timer = Timer(max(0.0, until - time.monotonic()), end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except (OSError, HTTPException):
-        if not late.is_set():
-            raise
-    finally:
-        timer.cancel()
-    if late.is_set():
-        raise TimeoutError
-
-
-def _body(answer: HTTPResponse) -> bytes:
-    body = bytearray()
-    while len(body) < _MOST_BYTES and (part := answer.read1(_PIECE)):
-        body += part
-    return bytes(body[:_MOST_BYTES])
 
 
 def why_unhealthy(health: Health, url: str, port: int, timeout_s: float = 10.0) -> str:
