@@ -80,6 +80,7 @@ def test_some_steps_can_be_named_and_others_are_refused(night: Path) -> None:
     assert asked_of(night) == ["test-art", "docs"], "nothing was begun"
 
 
+@pytest.mark.slow
 def test_at_the_same_commit_only_what_has_not_passed_is_run_again(night: Path) -> None:
     script = night / ".ci" / "nightly"
     few = {"FIRST": "docs", "SECOND": "golden house", "LAST": "bench"}

@@ -50,6 +50,7 @@ def test_the_splits_of_miniwob_are_the_environments_that_its_package_registers()
     assert deterministic == {name for name in registered if not environments[name]} and len(deterministic) == 103
 
 
+@pytest.mark.slow
 def test_pages_that_are_named_are_played_whatever_the_split() -> None:
     assert chosen("task=miniwob", "task.arguments.pages=[simon-says,click-test]") == ["simon-says", "click-test"]
     with pytest.raises(
@@ -65,6 +66,7 @@ def test_a_benchmark_of_a_plug_in_has_splits() -> None:
     assert chosen(MINE, "task.ids=[1-4]") == ["3"]
 
 
+@pytest.mark.slow
 def test_a_split_of_a_benchmark_in_a_suite(tmp_path: Path) -> None:
     file = tmp_path / "mix.yaml"
     file.write_text("benchmarks:\n  one: {task: miniwob, split: deterministic}\n  two: {task: miniwob, split: all}\n")
@@ -72,6 +74,7 @@ def test_a_split_of_a_benchmark_in_a_suite(tmp_path: Path) -> None:
     assert [sum(one.startswith(name) for one in ids) for name in ("one.", "two.")] == [103, 130]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [

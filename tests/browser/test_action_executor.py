@@ -48,6 +48,7 @@ def page_of(visit: Visit) -> Page:
     return visit.env._window.tabs.current.page
 
 
+@pytest.mark.slow
 async def test_any_unicode_can_be_typed_and_arrives_letter_for_letter(web: Web, chromium: ChromiumPool) -> None:
     text = "Ünï “quoted” 漢字 – €5 🙂 \u202etxt"
     web.page("/", "<label>Name <input></label>")
@@ -153,7 +154,7 @@ async def typed(visit: Visit, text: str) -> int:
     return keys
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "page",
     [
@@ -177,7 +178,7 @@ async def test_text_is_put_in_at_once_where_nobody_listens_to_keys(web: Web, chr
         assert [node.line for node in visit.view.nodes.values()] == at_once
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "page",
     [
@@ -353,6 +354,7 @@ async def test_a_page_whose_document_cannot_scroll_scrolls_within(web: Web, chro
         assert "'bottom'" in await visit.act(Scroll(direction="down"))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("url", "reason"),
     [

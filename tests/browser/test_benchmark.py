@@ -109,6 +109,7 @@ FAULTS: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_script_with_a_fault_is_a_sentence_and_fails_its_own_task(stage: Stage, web: Web, fault: str) -> None:
     script, said = FAULTS[fault]
@@ -131,6 +132,7 @@ def _gives(value: Any) -> Asked:
     return asked
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("broken", "said"),
     [

@@ -27,6 +27,7 @@ def pool_for(web: Web, settings: BrowserSettings = QUICK) -> ChromiumPool:
     return ChromiumPool(settings, sites=lambda _: (web.site,))
 
 
+@pytest.mark.slow
 async def test_no_browser_is_started_before_an_episode_wants_one(web: Web) -> None:
     async with pool_for(web) as pool:
         assert pool.starts == 0
@@ -37,6 +38,7 @@ async def test_no_browser_is_started_before_an_episode_wants_one(web: Web) -> No
         assert pool.starts == 1
 
 
+@pytest.mark.slow
 async def test_what_playwright_switches_off_stays_off(web: Web) -> None:
     web.page("/", "hello")
     async with pool_for(web) as pool, visiting(pool, web):
@@ -48,6 +50,7 @@ async def test_what_playwright_switches_off_stays_off(web: Web) -> None:
     assert ours - playwrights == {"RenderDocument"}
 
 
+@pytest.mark.slow
 async def test_a_browser_may_begin_before_it_is_wanted_and_is_the_one_that_is_used(web: Web) -> None:
     web.page("/", "hello")
     async with pool_for(web) as pool:
@@ -57,6 +60,7 @@ async def test_a_browser_may_begin_before_it_is_wanted_and_is_the_one_that_is_us
                 assert pool.starts == 1
 
 
+@pytest.mark.slow
 async def test_a_browser_nobody_wanted_after_all_ends_with_its_pool(web: Web) -> None:
     before = set(psutil.Process().children(recursive=True))
     async with pool_for(web) as pool:
@@ -81,6 +85,7 @@ async def test_a_browser_whose_visits_cannot_be_guarded_ends_and_is_an_infrastru
     await until(lambda: not alive(process.pid for process in left))
 
 
+@pytest.mark.slow
 async def test_a_browser_is_kept_for_an_episode_that_is_about_to_begin_in_it(web: Web) -> None:
     web.page("/", "<p>alive</p>")
     waits, goes = asyncio.Event(), asyncio.Event()
@@ -252,7 +257,7 @@ async def test_a_browser_that_opens_no_window_any_more_is_replaced_and_serves_th
             assert pool.starts == 2
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["act", "gather", "restore"])
 async def test_a_network_service_that_ends_is_noticed_before_anything_is_recorded(web: Web, at: str) -> None:
     async def greeted(asked: Asked) -> Answer:

@@ -96,6 +96,7 @@ async def test_robots_txt_holds_for_links_popups_redirects_and_typed_addresses_b
     assert [path for _, _, path in web.asked].count("/robots.txt") == 1
 
 
+@pytest.mark.slow
 async def test_robots_txt_can_be_switched_off(web: LiveStub) -> None:
     async with live(replace(FAST, robots=False), web.url("shop")) as (env, view):
         result = await env.act(link(view, "Secret"))
@@ -103,6 +104,7 @@ async def test_robots_txt_can_be_switched_off(web: LiveStub) -> None:
     assert "/robots.txt" not in [path for _, _, path in web.asked]
 
 
+@pytest.mark.slow
 async def test_nothing_is_asked_of_a_denied_host(web: LiveStub) -> None:
     async with live(replace(FAST, deny=("ads.localhost",)), web.url("shop")) as (env, view):
         result = await env.act(link(view, "Ads"))
@@ -110,6 +112,7 @@ async def test_nothing_is_asked_of_a_denied_host(web: LiveStub) -> None:
     assert not [asked for asked in web.asked if asked[1] == "ads.localhost"], "not even its picture"
 
 
+@pytest.mark.slow
 async def test_without_a_denial_it_is_asked(web: LiveStub) -> None:
     async with live(FAST, web.url("shop")) as (env, view):
         await env.act(link(view, "Ads"))
@@ -172,6 +175,7 @@ async def test_pages_of_one_host_keep_their_distance(web: LiveStub, monkeypatch:
     assert opened == [("shop", "/", 1000), ("shop", "/open", 1060), ("ads", "/", 1060), ("shop", "/", 1120)]
 
 
+@pytest.mark.slow
 async def test_who_kept_the_agent_out_is_in_the_evidence(web: LiveStub) -> None:
     async with live(FAST, web.url("wall")) as (env, _):
         task = Task(task_id="1", sites=("live",), intent="x", start_urls=(web.url("wall"),), eval=Eval(eval_types=()))
@@ -180,6 +184,7 @@ async def test_who_kept_the_agent_out_is_in_the_evidence(web: LiveStub) -> None:
         assert kept_out == f"{web.url('wall')} answered with status 403 with a page of Cloudflare (header cf-mitigated)"
 
 
+@pytest.mark.slow
 async def test_who_got_in_at_last_was_not_kept_out(web: LiveStub) -> None:
     async with live(FAST, web.url("wall")) as (env, _):
         task = Task(task_id="1", sites=("live",), intent="x", start_urls=(web.url("wall"),), eval=Eval(eval_types=()))

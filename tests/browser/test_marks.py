@@ -192,14 +192,14 @@ def names(body: RenderedPage, marks: Mapping[str, Box]) -> set[str]:
     return {body.nodes[id].name for id in marks}
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PAGES)
 async def test_the_centre_of_every_mark_hits_its_element(page: Page, name: str) -> None:
     await show(page, PAGES[name])
     assert await judged(page, name) == []
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("doc", ["tutorial.md", "extending.md", "webarena.md", "formats.md", "faq.md", "resume.md"])
 async def test_documentation(page: Page, doc: str) -> None:
     text = (DOCS / doc).resolve().read_text("utf-8")
@@ -222,6 +222,7 @@ async def test_demo_sites(page: Page, name: str) -> None:
     assert ALL[name][0] > 0
 
 
+@pytest.mark.slow
 async def test_frames_of_this_and_of_another_process(page: Page) -> None:
     async def answer(route: Route) -> None:
         path = re.sub(r"^http://[^/]+", "", route.request.url)

@@ -98,7 +98,7 @@ async def test_what_far_away_elements_send_into_view_is_read(page: Page, cdp: CD
         await assert_same_as_reference(cdp, False, calm_from=0)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LISTS)
 async def test_the_items_of_a_list_are_read_wherever_they_stand(page: Page, cdp: CDPSession, name: str) -> None:
     await page.set_content(LISTS[name])
@@ -153,6 +153,7 @@ async def test_far_nodes_are_counted_where_positions_depend_on_them(page: Page, 
     assert max(max(region.boxes) for region in found) > 150 * 2 + 40 * 5
 
 
+@pytest.mark.slow
 async def test_far_items_do_not_count_for_the_region_before_them(page: Page, cdp: CDPSession) -> None:
     tall = f"<li>{'<a href=#>seen</a> ' * 30}<p style='line-height: 4000px'>tall</p></li>"
     await page.set_content(f"<title>P</title><ul>{tall}{'<li>far</li>' * 80}</ul>")
@@ -173,6 +174,7 @@ async def test_what_is_passed_over_as_plain_cannot_have_a_shadow_tree(page: Page
     assert refused == names
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("content", "times"), [(ESCAPES["nothing"], 3), (rows(2000), 10)], ids=["blocks", "list"])
 async def test_calm_parts_far_away_are_not_measured(page: Page, cdp: CDPSession, content: str, times: int) -> None:
     """Counted by a page whose every measuring is counted, in the world the walk runs in."""
@@ -260,6 +262,7 @@ async def test_what_a_select_holds_and_offers_is_shown(page: Page, cdp: CDPSessi
     )
 
 
+@pytest.mark.slow
 async def test_options_are_shown_however_long_the_page(page: Page, cdp: CDPSession) -> None:
     select = "<select aria-label=Size><option>S<option selected>M</select>"
     await page.set_content(select + rows(2000))

@@ -91,7 +91,7 @@ async def test_tasks_without_the_key_have_none(shop: Web, chromium: ChromiumPool
     assert "planted" not in text and registered.asked == []
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", [Strategy.replay, Strategy.checkpoint])
 async def test_a_resume_plants_the_same(shop: Web, strategy: Strategy) -> None:
     kept, task = Memory(), a_task(shop, mutates=False, **PLANTED)

@@ -437,6 +437,7 @@ class TestInABrowser:
         assert restored.view.observation == episode.last.observation
         assert shop.items == ["item=lamp&size=Large"]
 
+    @pytest.mark.slow
     async def test_a_picture_is_taken_of_where_a_replay_leads(self, web: Web) -> None:
         shop, kept = Shop(web), Memory()
         settings = replace(QUICK, screenshots=True)
@@ -525,7 +526,7 @@ class TestInABrowser:
                 with pytest.raises(EnvironmentDiverged, match="the recorded storage state cannot be used"):
                     await env.restore(a_task(web), episode)
 
-    @pytest.mark.sample(2)
+    @pytest.mark.sample(1)
     @pytest.mark.parametrize("policy", ["ask_page", "skip", "repeat", "restart", "unscored"])
     async def test_a_pending_click_on_a_site_that_was_not_reset_is_in_doubt(self, web: Web, policy: str) -> None:
         shop, kept = Shop(web), Memory()
@@ -555,6 +556,7 @@ class TestInABrowser:
         assert "what the lost click did" in restored.view.observation.text
         assert restored.pending is None
 
+    @pytest.mark.slow
     async def test_text_that_was_typed_and_not_sent_is_typed_again(self, web: Web) -> None:
         shop, kept = Shop(web), Memory()
         async with a_pool(shop, kept) as pool:

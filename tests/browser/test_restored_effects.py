@@ -375,6 +375,7 @@ class TestAReplay:
             with pytest.raises(EnvironmentDiverged, match="was sent this time, and found no connection when recorded"):
                 await restored(pool, web, replace(record.episode, steps=(refused,)))
 
+    @pytest.mark.slow
     async def test_the_pages_live_on_while_a_browser_was_gone_and_the_model_thought(self, web: Web) -> None:
         site = Counted(web)
         site.page("/", later(2000) + NEXT)
@@ -392,6 +393,7 @@ class TestAReplay:
                 (late,) = env.take_effects()
                 assert late.url == f"{SHOP}/late" and found.pending is not None
 
+    @pytest.mark.slow
     async def test_a_timer_that_had_fired_by_the_last_record_fires_before_the_agent_goes_on(self, web: Web) -> None:
         """The kill came between the request and its record: only the page's age tells of it."""
         site = Counted(web)
@@ -446,6 +448,7 @@ class TestAReplay:
             await restored(pool, web, replace(record.episode, pending=pending))
         assert site.came == ["/late"]
 
+    @pytest.mark.slow
     async def test_a_request_that_came_about_when_the_journal_ended_is_a_doubt(
         self, web: Web, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -472,6 +475,7 @@ class TestAReplay:
             " it was then"
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("ends", [True, False])
     async def test_a_page_that_is_left_before_a_long_timer_has_fired_is_a_doubt(
         self, web: Web, monkeypatch: pytest.MonkeyPatch, *, ends: bool
@@ -495,6 +499,7 @@ class TestAReplay:
             doubt,
         )
 
+    @pytest.mark.slow
     async def test_timers_that_repeat_themselves_are_waited_for_three_times_at_most(self, web: Web) -> None:
         site = Counted(web)
         ticks = "const tick = () => { window.n = (window.n || 0) + 1; setTimeout(tick, 400); }; setTimeout(tick, 400);"
@@ -607,6 +612,7 @@ class TestACheckpoint:
             found = await restored(pool, web, record.episode, clean=())
         assert found.sent == () and "/seen was opened again, which sent POST" in found.changed
 
+    @pytest.mark.slow
     async def test_what_an_interrupted_restore_sent_is_doubted_by_the_next(self, web: Web) -> None:
         site = Counted(web)
         site.page("/", NEXT)
@@ -624,6 +630,7 @@ class TestACheckpoint:
             )
             assert (await restored(pool, web, replace(episode, doubts=(known,)), clean=())).changed == ""
 
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize("settings", ["none", "safe_get", "read_only", "mutates", "effects_url", "unlike"])
     async def test_the_address_behind_a_link_is_doubted_unless_something_says_that_it_is_harmless(
         self, web: Web, settings: str
@@ -649,6 +656,7 @@ class TestACheckpoint:
         doubted = settings in ("none", "effects_url")
         assert ("/add was opened again, to which click" in found.changed) is doubted, found.changed
 
+    @pytest.mark.sample(1)
     @pytest.mark.parametrize("ends", ["after", "before", "fired"])
     async def test_a_timer_that_is_lost_with_the_page_is_a_doubt_from_when_it_would_have_fired(
         self, web: Web, ends: str
@@ -759,6 +767,7 @@ class TestALink:
 
     pytestmark = browser
 
+    @pytest.mark.sample(3)
     @pytest.mark.parametrize(
         ("link", "safe"),
         [
@@ -794,6 +803,7 @@ class TestALink:
         found = await self.resumed(web, replace(web.site, safe_get=True), gone)
         assert found.doubt is not None and found.doubt.resolution == DoubtResolution.ASK_PAGE
 
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize(
         ("now", "resolution"),
         [

@@ -152,6 +152,7 @@ async def test_a_site_that_hangs_as_a_whole_is_gone_too(frail: Frail, pool: Chro
             await visit.act(Goto(url="http://shop.localhost/two"))
 
 
+@pytest.mark.slow
 async def test_one_address_that_never_answers_is_told_to_the_agent(frail: Frail, pool: ChromiumPool) -> None:
     async with visiting(pool, frail.web) as visit:
         frail.web.page("/never", "late", delay_s=30)

@@ -150,6 +150,7 @@ async def test_a_link_out_of_the_sites_is_not_followed_and_told(web: Web, chromi
         assert "'out'" in await visit.act(GoBack())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "page",
     [

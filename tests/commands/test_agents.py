@@ -96,6 +96,7 @@ def test_what_cannot_be_installed_is_one_sentence_and_leaves_nothing(
     assert not folder.exists() or list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_name_that_is_none_is_refused(harness: Command) -> None:
     done = harness("agents", "install", "browser-usee")
     assert done.returncode == 2

@@ -45,6 +45,7 @@ def test_prune_removes_what_it_says(harness: Command, folder: Path, options: tup
     assert found.replies == left and (not left or found.oldest_use > time.time() - 86_400)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

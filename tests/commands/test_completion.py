@@ -39,7 +39,7 @@ def complete(harness: Command, tmp_path: Path) -> Callable[[str], set[str]]:
     return ask
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("line", "offered"),
     [

@@ -49,6 +49,7 @@ def test_a_command_names_no_exit_code_the_page_does_not_give_it(name: str) -> No
     assert named <= codes <= named | told_by_main
 
 
+@pytest.mark.slow
 def test_a_retry_that_a_budget_stops_is_unfinished(harness: Command, tmp_path: Path) -> None:
     (task,) = load_tasks(configured(["task=demo", "task.ids=[0]"]))
     with RunFolder.open(tmp_path / "results" / "spent") as run:

@@ -688,14 +688,14 @@ def test_a_consistent_forger_changes_nothing_by_accident(
         assert dict(before).keys() == dict(after).keys()
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", JOURNALS)
 def test_a_forged_journal_is_found(honest: Path, name: str, tmp_path: Path, harness: Callable[..., Said]) -> None:
     path = forged(honest, JOURNALS[name], tmp_path)
     nothing_forged_is_shown(path, FAILED, found(path, FOUND_IN.get(name, FAILED), harness), harness)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("change", MANIFESTS.values(), ids=MANIFESTS)
 def test_a_forged_manifest_is_found(honest: Path, change: Change, tmp_path: Path, harness: Callable[..., Said]) -> None:
     path = forged(honest, change, tmp_path)
@@ -714,7 +714,7 @@ def test_a_manifest_that_is_not_known_is_one_sentence(
         assert str(path) in said.text and MANIFEST in said.text and "harness bundle" in said.text
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("name", "change"), FILES.values(), ids=FILES)
 def test_a_forged_file_is_found(
     honest: Path, name: str, change: Change, tmp_path: Path, harness: Callable[..., Said]

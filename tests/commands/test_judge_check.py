@@ -104,6 +104,7 @@ def test_webjudge_asks_for_key_points_then_screenshots_then_the_verdict(tmp_path
     assert all("Harbor Mug is in the cart" not in one.text for one in asked), "what the agent claims is not shown"
 
 
+@pytest.mark.slow
 def test_a_hostile_answer_does_not_talk_the_judge_into_a_pass(labels: Path, tmp_path: Path) -> None:
     path = labels / TRAJECTORIES / "demo.1.json"
     tree = json.loads(path.read_bytes())
@@ -427,6 +428,7 @@ def test_labels_splits_and_rates_are_those_of_agent_reward_bench() -> None:
         assert ours == pytest.approx(theirs[split]["rates"], abs=5e-5)  # accuracy has four digits there
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("broken", "sentence"),
     [
@@ -463,6 +465,7 @@ def test_a_bad_file_is_one_sentence(
     assert sentence in error and error.count("\n") == 1
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [

@@ -30,6 +30,7 @@ def test_the_page_is_what_the_fields_say_now(harness: Command) -> None:
     assert sorted(rows) == sorted(one.name for one in catalog())
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_each_setting_whole_on_one_line(harness: Command) -> None:
     lines = harness("settings").stdout.splitlines()
     assert len(lines) == len(catalog()) + 1
@@ -39,6 +40,7 @@ def test_a_pipe_gets_each_setting_whole_on_one_line(harness: Command) -> None:
     assert "Whole number from 0 on" in line and "task=webvoyager: 15" in line
 
 
+@pytest.mark.slow
 def test_at_80_columns_names_are_whole_and_nothing_is_cut() -> None:
     ours, theirs = pty.openpty()
     ioctl(theirs, TIOCSWINSZ, pack("HHHH", 24, 80, 0, 0))
@@ -102,6 +104,7 @@ def test_files_of_your_own_are_included(harness: Command, tmp_path: Path) -> Non
     assert one["given_by"]["agent=mine"] == 7
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("text", "why"),
     [("a: [", "is not valid YAML"), ("- 1", "must contain one mapping"), ("\x00", "is not valid YAML")],
@@ -114,6 +117,7 @@ def test_a_file_of_your_own_that_is_broken_is_named(harness: Command, tmp_path: 
     assert f"conf/agent/mine.yaml {why}" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_file_that_begins_with_itself_ends(harness: Command, tmp_path: Path) -> None:
     (tmp_path / "conf" / "agent").mkdir(parents=True)
     for name, other in (("mine", "yours"), ("yours", "mine")):

@@ -82,6 +82,7 @@ def test_options_may_stand_anywhere(given: list[str], read: list[str] | None) ->
     assert list(options_first(given)) == read
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -40,7 +40,7 @@ def test_a_misspelt_addition_is_refused_with_the_nearest_setting(override: str) 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "override",
     [
@@ -61,7 +61,7 @@ def test_what_is_free_by_design_can_be_added(override: str) -> None:
     configured([override])
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "choice",
     [

@@ -94,6 +94,7 @@ def test_a_computer_is_not_offered_by_chat_completions(start_here: Starter) -> N
     assert not done.folder.exists(), "it is refused before anything is started"
 
 
+@pytest.mark.slow
 def test_without_a_legend_the_scripted_endpoint_says_that_it_cannot_see(start: Starter) -> None:
     done = start("agent=computer", "agent.legend=false", "llm.api=responses", *QUICK, "task=demo", "task.ids=[0]")
     assert done.summary["passed"] == 0

@@ -45,7 +45,7 @@ KEYS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dry", ["true", "false"])
 @pytest.mark.parametrize("settings", KEYS)
 def test_a_missing_key_is_named_before_anything_starts_and_leaves_nothing(
@@ -59,6 +59,7 @@ def test_a_missing_key_is_named_before_anything_starts_and_leaves_nothing(
     assert not refused.folder.exists()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "settings",
     [

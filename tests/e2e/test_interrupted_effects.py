@@ -64,6 +64,7 @@ async def test_with_a_hook_what_a_page_sent_after_a_delay_is_on_the_site_once(
     assert (case.attempts, case.doubts) == (1, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "victim"),
     [

@@ -137,6 +137,7 @@ def test_an_effect_is_not_repeated_after_a_kill(start: Starter, web: LiveStub, h
     assert "in doubt: task 0" in done.out
 
 
+@pytest.mark.slow
 def test_a_page_that_sends_something_when_a_resume_opens_it_again_is_a_doubt(
     start: Starter, web: LiveStub, hold: Event, tmp_path: Path
 ) -> None:

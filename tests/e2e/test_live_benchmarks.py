@@ -91,6 +91,7 @@ def published(question: Question) -> str:
     return 'Thoughts: Nothing is in the cart.\nStatus: "failure"'
 
 
+@pytest.mark.slow
 def test_a_run_is_judged_in_the_published_scoring_later_or_by_going_on(
     start: Starter, web: LiveStub, tmp_path: Path
 ) -> None:
@@ -124,6 +125,7 @@ def test_a_hostile_page_and_answer_do_not_pass(start: Starter, web: LiveStub, tm
         assert ORDER in stub.sent[0].body.decode()
 
 
+@pytest.mark.slow
 def test_scrolling_a_long_page_ends_no_episode(start: Starter, tmp_path: Path) -> None:
     long = Page("<h1>Mugs</h1>" + "<p>A mug</p>" * 300 + "<p>Harbor Mug $14.00</p>")
     with live_stub(lambda host, path: long) as web, judge_stub(lambda question: "success") as stub:
@@ -151,6 +153,7 @@ def test_without_a_judge_it_is_unscored_and_scored_again_from_its_evidence(
     assert rescored["results"][0]["scored"]["value"] == 1.0
 
 
+@pytest.mark.slow
 def test_assistantbench_needs_no_judge_and_its_answers_are_in_no_file(
     start: Starter, web: LiveStub, tmp_path: Path
 ) -> None:
@@ -166,6 +169,7 @@ def test_assistantbench_needs_no_judge_and_its_answers_are_in_no_file(
     assert again.code == 0, "the file may be elsewhere: " + again.err
 
 
+@pytest.mark.slow
 def test_browsecomp_is_decrypted_for_the_agent_and_graded(start: Starter, web: LiveStub, tmp_path: Path) -> None:
     file = brought(tmp_path, web, "browsecomp.csv")
 
@@ -190,6 +194,7 @@ def test_real_is_scored_by_its_end_state(start: Starter, web: LiveStub, tmp_path
     assert asked == ["/", "/config?run_id=0&task_id=v1.shop-1&latency=0", "/finish", "/", "/finish"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(choose_sandbox(Sandbox.auto)[0] is None, reason=choose_sandbox(Sandbox.auto)[1])
 def test_a_program_of_real_judges_the_end_state_in_the_sandbox(start: Starter, web: LiveStub, tmp_path: Path) -> None:
     file = brought(tmp_path, web, "real/shop-1.json")

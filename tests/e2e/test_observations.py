@@ -14,6 +14,7 @@ Starter = Callable[..., Start]
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_the_html_of_each_step_can_be_kept(start: Starter) -> None:
     done = start("observation.keep_html=true", "task.ids=[0]", "executor=inline", "fail_under=1.0")
     assert done.code == 0, done.out + done.err

@@ -28,7 +28,7 @@ def told(folder: Path, places: tuple[Path, ...]) -> Iterator[str]:
             yield from (f"{path.name}: {place}" for place in places if str(place).encode() in data)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "played",
     [

@@ -77,6 +77,7 @@ def test_a_plan_uses_each_field_and_the_model_is_told_the_files(start: Starter, 
     assert (told in system, told in tool) == (agent == "prompt", agent == "tools")
 
 
+@pytest.mark.slow
 def test_without_uploads_the_prompt_is_what_it_was(start: Starter, tmp_path: Path) -> None:
     with served(board) as (url, _):
         done = start(*settings(tmp_path, url, [{"do": "stop", "answer": "done"}]))
@@ -84,6 +85,7 @@ def test_without_uploads_the_prompt_is_what_it_was(start: Starter, tmp_path: Pat
     assert "Available files" not in sent(done.folder)[0]
 
 
+@pytest.mark.slow
 def test_why_a_plan_does_not_fit_is_in_table_and_summary(start: Starter, tmp_path: Path) -> None:
     with served(board) as (url, _):
         done = start(*settings(tmp_path, url, [{"do": "click", "role": "link", "name": "Folder"}]))

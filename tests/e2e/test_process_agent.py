@@ -74,6 +74,7 @@ def test_the_example_plays_and_is_reported_like_any_agent(
     assert harness("export", "art", str(done.folder), "--to", str(done.folder.parent / "art"))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
 def test_tasks_and_runs_are_hidden_in_the_sandbox_and_a_run_says_so(
     start: Callable[..., Start], harness: Callable[..., str], tmp_path: Path, sandbox: str
@@ -97,6 +98,7 @@ def test_tasks_and_runs_are_hidden_in_the_sandbox_and_a_run_says_so(
     assert wanted in shown and "policy violations: 3" in run and "policy violation" in page
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

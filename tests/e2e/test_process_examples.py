@@ -72,6 +72,7 @@ def lines_of(done: Start) -> list[dict[str, Any]]:
     return [json.loads(line) for path in done.folder.glob("*.traj.jsonl") for line in path.read_bytes().splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["browser_use_agent.py", "playwright_mcp.py"])
 def test_steps_in_a_browser_of_its_own_name_element_and_value(start: Callable[..., Start], name: str) -> None:
     example = PLAYED[name]

@@ -57,7 +57,7 @@ def test_odd_requests_of_every_process_are_answered_and_every_task_is_scored(pla
     assert answers == {str([404] + [400] * 9)}
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["inline", "processes"])
 def test_a_budget_of_the_run_is_overspent_by_one_request_a_lane(plays: Plays, executor: str) -> None:
     def answer(sent: Sent) -> Said:
@@ -71,6 +71,7 @@ def test_a_budget_of_the_run_is_overspent_by_one_request_a_lane(plays: Plays, ex
     assert "run.max_tokens=30000" in done.out + done.err
 
 
+@pytest.mark.slow
 def test_the_disk_of_an_attempt_is_bounded(plays: Plays) -> None:
     most = 8
     with stub_endpoint(lambda _: said({"content": "hi"})) as endpoint:

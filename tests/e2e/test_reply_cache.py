@@ -104,6 +104,7 @@ async def sweeps(tmp_path: Path, forked: Forks) -> AsyncIterator[Sweeps]:
         yield Sweeps(tmp_path, endpoint, url, forked)
 
 
+@pytest.mark.slow
 async def test_a_repeated_sweep_asks_nothing_and_decides_the_same(sweeps: Sweeps) -> None:
     few = ("task=smoke", "task.limit=3", "fail_under=1.0", "workers=2", "executor=inline")
     first = await sweeps.play("first", *few)

@@ -98,6 +98,7 @@ def _task(number: int, site: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_a_site_that_is_down_for_all_lanes_pauses_its_tasks_and_no_others(start: Any, deployed: list[str]) -> None:
     done: Start = start(*deployed)
     assert done.code == 0, (done.err, done.out)

@@ -152,6 +152,7 @@ def test_every_agent_that_sees_is_sent_them_over_every_interface(
     assert stored.count(RED) == stored.count(BLUE) == 1
 
 
+@pytest.mark.slow
 def test_the_endpoint_receives_the_bytes(start: Starter, tmp_path: Path) -> None:
     settings = write_tasks(tmp_path, "blue.jpg")
 
@@ -198,6 +199,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_had_refuses_its_task_and_no_other(start: Starter, tmp_path: Path) -> None:
     settings = write_tasks(tmp_path, *REFUSED, "blue.jpg")
     with served(homepage) as (url, _):
@@ -223,6 +225,7 @@ def test_an_agent_that_is_shown_text_only_is_refused(start_here: Starter, tmp_pa
     assert start_here(*settings, *at("http://127.0.0.1:9"), "task.ids=[0]", "run.dry=true").code == 0
 
 
+@pytest.mark.slow
 def test_a_class_of_your_own_has_to_say_that_it_shows_them(start: Starter, tmp_path: Path) -> None:
     (tmp_path / "counting.py").write_text(
         "from harness.api import Decision, Stop\n\n\nclass Blind:\n    def __init__(self, model):\n        pass\n\n"

@@ -23,6 +23,7 @@ def refused(done: Start, *words: str) -> None:
         assert word in done.err
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("override", "words"),
     [
@@ -57,6 +58,7 @@ def test_a_refused_start_leaves_no_folder(start_here: Starter) -> None:
     assert not done.folder.exists()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("setting", ["llm.plans", "llm.prices", "llm.faults"])
 def test_a_start_that_is_refused_after_it_has_written_leaves_no_folder(
     start: Starter, tmp_path: Path, setting: str

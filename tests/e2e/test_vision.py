@@ -58,6 +58,7 @@ def test_all_that_lies_beside_the_pictures_of_a_run_is_a_tenth_of_them(start: St
     assert sum(map(len, everything)) <= 1.1 * sum(len(data) for data in everything if data.startswith(PNG))
 
 
+@pytest.mark.slow
 def test_the_tree_is_shown_when_asked_for(start: Starter) -> None:
     done = start(
         "agent=vision",

@@ -67,6 +67,7 @@ def test_its_keys_are_part_of_the_task_with_placeholders_replaced(file: Path) ->
     assert measured["attack._target_"] == PLACE and measured["attack.arguments.keys.intent"] == "see"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("how", "said"),
     [

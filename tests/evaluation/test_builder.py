@@ -174,6 +174,7 @@ def test_tasks_of_a_benchmark_that_cannot_be_used_are_one_sentence(overrides: li
         load_tasks(configured([LISTED, *overrides]))
 
 
+@pytest.mark.slow
 def test_the_time_of_pages_is_not_stopped_for_an_agent_that_drives_the_browser_itself() -> None:
     process = ["agent=process", f"agent.command=[{sys.executable}]", "browser.time=stopped"]
     check_plugins(configured(process))
@@ -191,7 +192,7 @@ def test_without_a_file_and_without_a_benchmark_there_are_no_tasks() -> None:
         load_tasks(configured(["task.path=null"]))
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [

@@ -47,6 +47,7 @@ def test_the_function_of_a_note_is_offered_when_the_setting_says_so(agent: str, 
     assert ("keep_note" in names) is memory and built.conversation.settings.memory is memory
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["null", "random"])
 def test_baselines_need_no_model_and_name_their_own_run(name: str) -> None:
     config = configured([f"agent={name}"])

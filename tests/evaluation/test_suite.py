@@ -203,7 +203,7 @@ def test_a_selection_of_nothing_is_one_sentence(folder: Path, selection: str, se
     assert sentence in str(refused.value)
 
 
-@pytest.mark.sample(4)  # each composes the settings of its benchmarks, which takes half a second
+@pytest.mark.sample(2)  # each composes the settings of its benchmarks, which takes half a second
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

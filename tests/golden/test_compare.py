@@ -9,6 +9,7 @@ import pytest
 from tests.golden.compare import COMPARERS, Tally, golden_dir, main, tally
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", sorted(COMPARERS))
 def test_no_case_differs_from_webarena_undecided(name: str) -> None:
     file = golden_dir() / f"{name}.jsonl"

@@ -283,7 +283,7 @@ ATTACKS: dict[str, Callable[[Server], Awaitable[None]]] = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.hostile
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_who_plays_goes_on_beside_an_attack(server: Server, attack: str) -> None:
     async with client(server) as honest:
@@ -295,6 +295,7 @@ async def test_who_plays_goes_on_beside_an_attack(server: Server, attack: str) -
     await until(lambda: server.health()["active_sessions"] == 0)
 
 
+@pytest.mark.hostile
 async def test_there_is_no_other_way_in(server: Server) -> None:
     """Workers ask over the pipes on which they are told what to play."""
     async with client(server) as honest:

@@ -235,6 +235,7 @@ def check(found: Found, ways: Sequence[str]) -> None:
     assert not found_wrong, "\n".join(found_wrong)
 
 
+@pytest.mark.hostile
 async def test_a_page_that_an_agent_drives_reaches_nothing_of_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

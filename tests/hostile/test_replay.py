@@ -403,7 +403,7 @@ def test_a_site_of_ones_own_is_opened_where_the_person_says_it_is(place: Place, 
     watched.asked.clear()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.hostile
 @pytest.mark.parametrize(
     "given", [("nope=1",), ("browser.widht=3",), ("--slow-mo", "nan"), ("--slow-mo", "-1"), ("--slow-mo", "1e308")]
 )

@@ -81,7 +81,7 @@ MORE = [
 """Everything else that is refused; exit code 2 where something was wrong before that was looked at."""
 
 
-@pytest.mark.sample(32)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("row", [*JOURNALS, *MORE])
 def test_it_is_refused_by_name(place: Place, harness: Harness, row: Row) -> None:
     at, thing, command, code = row
@@ -138,6 +138,7 @@ def test_an_artifact_that_is_none_is_missing(place: Place, harness: Harness, thi
     assert "Traceback" not in said.text
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("thing", THINGS)
 @pytest.mark.parametrize("at", [JOURNAL, "run.json", "summary.json", ".index.jsonl"])
 def test_the_viewer_says_what_is_in_the_way_and_shows_the_rest(place: Place, at: str, thing: str) -> None:
@@ -151,6 +152,7 @@ def test_the_viewer_says_what_is_in_the_way_and_shows_the_rest(place: Place, at:
 # --- what a start of run.py looks at before anything else
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("thing", ["link", "dangling-link", "fifo", "socket", "folder", "hard-link", "link-to-zeros"])
 @pytest.mark.parametrize("name", FILES)
 def test_a_start_refuses_its_own_files_when_they_are_none(place: Place, name: str, thing: str) -> None:
@@ -234,6 +236,7 @@ def _empty_run(place: Place) -> Path:
     return place.run.parent / "all"
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize(
     "thing", ["link", "dangling-link", "link-to-itself", "link-to-zeros", "fifo", "socket", "folder"]
 )

@@ -178,7 +178,7 @@ OVERRIDES = (
 )
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("override", "word"), OVERRIDES, ids=lambda text: text[:60])
 def test_a_wrong_setting_is_a_sentence_that_names_it(override: str, word: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -132,7 +132,7 @@ LINES = ("show RUN", "compare RUN RUN", "compare RUN RUN --json", "score RUN", "
 BLOCKS = ("show RUN 0", "show RUN 0 1", "show RUN 1", "show RUN nope", "show RUN 0 99")
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(3)
 @EVERY
 def test_commands_on_a_run_that_holds_it_everywhere(run: Path, capsys: Output, evil: str) -> None:
     for line in (*LINES, *BLOCKS):

@@ -18,6 +18,7 @@ LONG_S = 2400.0
 LATENCIES = st.floats(0.2, 15.0)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.builds(Bucket, st.floats(20 / 60, 5), st.floats(5, 100)),

@@ -133,6 +133,7 @@ def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path, capsys: pytest.C
     assert "contains no run" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_the_index_of_a_large_run_stays_small(tmp_path: Path) -> None:
     """A quarter of WebArena's 812 tasks: the index of all of them is less than 2 MB."""

@@ -212,6 +212,7 @@ async def test_everything_is_reached_by_keys(page: Page) -> None:
     await expect(page.get_by_role("dialog")).to_be_visible()
 
 
+@pytest.mark.slow
 async def test_a_phone_sees_everything_without_scrolling_sideways(browser: Browser, run: Path) -> None:
     page = await browser.new_page(viewport={"width": 375, "height": 812}, is_mobile=True, has_touch=True)
     index = write_report(Run(run)).index
@@ -243,6 +244,7 @@ async def test_axe_finds_nothing_serious(browser: Browser, run: Path, theme: str
     assert await serious_violations(page) == []
 
 
+@pytest.mark.slow
 async def test_the_theme_is_remembered(page: Page) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     light = await page.evaluate(ground)

@@ -182,7 +182,7 @@ def test_clusters_that_all_have_the_same_share_are_worth_all_their_values() -> N
 
 
 @pytest.mark.integration
-@pytest.mark.sample(8)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("alike", [0.05, 0.4])
 @pytest.mark.parametrize("rate", [0.5, 0.8, 0.95, 0.98])
 @pytest.mark.parametrize("shape", [(2, 1, 3), (5, 2, 3), (10, 3, 3), (30, 1, 5), (40, 3, 5)])
@@ -207,6 +207,7 @@ def test_the_interval_of_a_rate_holds_the_truth_as_often_as_it_says(
     assert held / runs >= 0.93
 
 
+@pytest.mark.sample(1)
 @pytest.mark.integration
 @pytest.mark.parametrize(("templates", "shift"), [(6, 0.0), (12, 0.2), (30, 0.1)])
 def test_the_interval_of_a_difference_holds_the_truth_as_often_as_it_says(templates: int, shift: float) -> None:

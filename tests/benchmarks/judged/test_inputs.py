@@ -91,6 +91,7 @@ async def test_webjudge_is_asked_as_published(own: Mapping[str, str] | None) -> 
     assert 0 in key_counts and MOST in key_counts, "none, and more than are shown"
 
 
+@pytest.mark.slow
 async def test_webjudge_is_asked_with_quotations_when_corrected() -> None:
     for seed in SEEDS:
         recorded = of_trajectory(seed)
@@ -134,6 +135,7 @@ async def test_webvoyagers_judge_is_asked_as_published(own: Mapping[str, str] | 
     assert repeats >= 5, "pages that did not change are shown again"
 
 
+@pytest.mark.slow
 async def test_webvoyagers_judge_is_asked_with_quotations_when_corrected() -> None:
     for seed in SEEDS:
         recorded, judge = of_trajectory(seed), Stages("success", [], "")
@@ -144,6 +146,7 @@ async def test_webvoyagers_judge_is_asked_with_quotations_when_corrected() -> No
         assert [sent(one) for one in judge.asked] == [(last_screenshots.VERDICT, [text(said), *map(as_it_is, shots)])]
 
 
+@pytest.mark.slow
 async def test_browsecomps_grader_is_asked_as_published_and_with_quotations_when_corrected() -> None:
     own = {"system": "You grade.", "grader": "[q] {question} [r] {response} [c] {correct_answer} {other} {0}"}
     for seed in SEEDS:

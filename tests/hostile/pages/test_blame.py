@@ -66,7 +66,7 @@ async def _next_step(pool: ChromiumPool, ready: asyncio.Barrier, *, alone: bool 
 class TestOneBrowser:
     pytestmark = in_a_browser
 
-    @pytest.mark.sample(1)
+    @pytest.mark.hostile
     async def test_a_browser_that_dies_is_blamed_on_whoever_was_alone_in_it(
         self, wild: Wild, kind: str, alone: bool
     ) -> None:

@@ -135,13 +135,13 @@ async def test_documents_that_never_arrive(chromium: ChromiumPool, patient: Chro
     await held(chromium, patient, wild, row)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @table(*BROKEN)
 async def test_broken_documents(chromium: ChromiumPool, patient: ChromiumPool, wild: Wild, row: Row) -> None:
     await held(chromium, patient, wild, row)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(1)
 @table(*KINDS)
 async def test_documents_of_other_kinds(chromium: ChromiumPool, patient: ChromiumPool, wild: Wild, row: Row) -> None:
     await held(chromium, patient, wild, row)

@@ -88,6 +88,7 @@ async def test_nothing_of_a_page_makes_a_large_record(chromium: ChromiumPool, wi
     assert len(evidence.url) <= text_limits.MAX_URL_CHARS and len(evidence.title) <= text_limits.MAX_TITLE_CHARS
 
 
+@pytest.mark.hostile
 async def test_what_is_stored_without_end_is_in_the_checkpoint_all_the_same(chromium: ChromiumPool, wild: Wild) -> None:
     wild.pages["/"] = (
         f'<!doctype html><title>Page</title><button id=go onclick="localStorage.kept = 1; {CHURN}">go</button>'

@@ -17,7 +17,7 @@ def opens(count: int, url: str = "/new", **fields: object) -> Row:
     return clicked(id, MANY.format(count, url), then="Tab 1", notice="the page opened a new tab", more=FRESH, **fields)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @table(
     *(opens(count) for count in (1, 2, 3, 5, 10)),
     *(opens(count, "") for count in (2, 10)),

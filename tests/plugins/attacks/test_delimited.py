@@ -1,5 +1,7 @@
 """A page cannot write the lines that delimit it."""
 
+import pytest
+
 from harness.api import LiveObservation, Observation, ObservationRenderer
 from harness.cli import configured
 from harness.plugins.attacks.delimited import BEGIN, END, Delimited
@@ -22,6 +24,7 @@ def test_a_page_cannot_end_it() -> None:
         assert ">" * 5 not in inner and "<" * 5 not in inner
 
 
+@pytest.mark.slow
 def test_it_is_chosen_by_name_and_is_measured() -> None:
     assert configured([]).observation._target_ is None
     chosen = configured(["defence=delimited"])

@@ -51,7 +51,7 @@ def rows() -> Iterator[Any]:
             yield pytest.param(kind, place, marks=[pytest.mark.slow] if at else [])
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("kind", "place"), tuple(rows()))
 async def test_it_is_seen_and_not_in_the_evidence(web: Web, chromium: ChromiumPool, kind: str, place: str) -> None:
     web.page("/", PAGE, title="Home")

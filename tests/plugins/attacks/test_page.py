@@ -23,6 +23,7 @@ async def test_axe_finds_nothing_serious(browser: Browser, tmp_path: Path, theme
     assert await serious_violations(page) == []
 
 
+@pytest.mark.slow
 async def test_a_phone_sees_everything_without_scrolling_sideways(browser: Browser, tmp_path: Path) -> None:
     page = await browser.new_page(viewport={"width": 375, "height": 812}, is_mobile=True, has_touch=True)
     await page.goto(written(tmp_path).as_uri())

@@ -85,7 +85,7 @@ def test_the_judge_sees_task_end_and_steps_as_data(folder: Path) -> None:
         assert "Step 4: " in question.unquoted and ORDER not in question.unquoted.lower()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "reply",
     [

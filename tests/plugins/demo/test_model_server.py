@@ -211,6 +211,7 @@ async def test_the_process_says_its_port_serves_and_ends_with_its_standard_input
     assert await asyncio.wait_for(process.wait(), 60) == 0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "options",
     [

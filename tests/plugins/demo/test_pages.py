@@ -55,7 +55,7 @@ def check(path: str, answer: httpx.Response) -> None:
         assert len(page.ids) == len(set(page.ids)), path
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("signed_in", [False, True])
 @pytest.mark.parametrize("site", SITES, ids=lambda site: site.name)
 async def test_every_link_leads_to_a_page_whose_fields_have_labels(port: int, site: SiteApp, signed_in: bool) -> None:

@@ -32,6 +32,7 @@ def test_all_of_them_declare_it() -> None:
     assert DECLARED == [site.name for site in SITES]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", DECLARED)
 async def test_following_the_links_of_a_site_changes_nothing_on_it(name: str) -> None:
     app = SitesApp(SITES)

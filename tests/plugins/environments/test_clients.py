@@ -152,6 +152,7 @@ async def test_nemo_gym_steps_with_whole_responses(server: Server) -> None:
     await until(lambda: server.health()["active_sessions"] == 0)
 
 
+@pytest.mark.slow
 async def test_the_actions_are_tools_of_mcp(server: Server) -> None:
     import httpx
 

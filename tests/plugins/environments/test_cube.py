@@ -85,6 +85,7 @@ def named(obs: dict[str, Any]) -> dict[str, Any]:
     return {one["name"]: one["data"] for one in obs["contents"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/", "/cube"])
 def test_the_benchmark_lists_its_tasks(server: Server, path: str) -> None:
     bench = Caller(f"{server.url}{path}")
@@ -158,6 +159,7 @@ async def test_a_failure_is_an_error_and_never_a_reward(server: Server) -> None:
     await until(lambda: server.health()["active_sessions"] == 0)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_used_is_refused_by_name(server: Server) -> None:
     bench = Caller(server.url)
     task = spawned(bench, "0")

@@ -10,6 +10,7 @@ from tests.forked import Forks
 KEYLESS = ("serve", "--port=0", "task=demo", "llm=openai", "llm.model=gpt-4o", "run.id=run")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_refused_leaves_no_run_folder(forked: Forks, tmp_path: Path) -> None:
     done = forked.run("harness", *KEYLESS, f"run.root={tmp_path}/results", cwd=tmp_path, env=environment())
     assert done.returncode == 2 and "OPENAI_API_KEY" in done.stderr

@@ -47,6 +47,7 @@ async def test_an_episode_has_pages_a_state_and_a_score(server: Server) -> None:
     assert episode.status == "failed" and [step.name for step in episode.steps] == ["scroll", "stop"]
 
 
+@pytest.mark.slow
 async def test_an_action_that_is_none_is_a_step_that_says_why(server: Server) -> None:
     async with client(server) as one:
         await one.reset(task="1")

@@ -323,6 +323,7 @@ async def test_the_page_is_accessible_and_hostile_text_is_text(
     await page.close()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 async def test_a_task_stays_in_sight_while_others_wait(table: Table, browser: Browser) -> None:
     first, second = (asked(table.desk, replace(a_task(), task_id=one)) for one in ("a", "b"))

@@ -135,6 +135,7 @@ def test_files_are_pictures_and_the_same_each_time(
             assert picture.width >= 1200 and len(set(picture.convert("L").resize((64, 64)).tobytes())) > 5
 
 
+@pytest.mark.slow
 def test_what_cannot_be_drawn_is_said_and_the_rest_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     folder = fill(tmp_path / "run", [Shape(), Shape(open=True, steps=0)], screenshots=False)

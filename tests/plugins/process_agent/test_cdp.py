@@ -333,6 +333,7 @@ async def test_what_differs_from_the_recording_is_a_divergence(tmp_path: Path, s
     assert episode.attempt == 2 and episode.closed is not None
 
 
+@pytest.mark.slow
 async def test_after_a_divergence_nothing_more_is_paid_for_or_performed(tmp_path: Path, shop: Shop) -> None:
     script = RAW + (
         f"path = {str(tmp_path / 'count')!r}\n"
@@ -524,6 +525,7 @@ act("stop", answer=json.dumps([sum("error" in one for one in said), len(said), c
     assert episode.closed is not None and json.loads(episode.closed.answer) == [46, 46, 2]
 
 
+@pytest.mark.slow
 async def test_what_a_page_says_is_never_taken_for_the_browsers_own_words(tmp_path: Path, shop: Shop) -> None:
     _, pool = shop
     async with driving(FORGED, tmp_path) as agent:
@@ -570,6 +572,7 @@ async def test_a_client_hears_what_changed_before_it_was_ready(tmp_path: Path, s
     assert said[:4] == [["more"]] * 4 and [] in said[4:]
 
 
+@pytest.mark.slow
 async def test_two_episodes_in_one_browser_see_only_their_own(tmp_path: Path, shop: Shop) -> None:
     script = RAW + (
         "cdp = Cdp(); page = cdp.attach()\n"

@@ -84,6 +84,7 @@ act("stop", answer=json.dumps([pasted_by(86.0, 2), pasted_by(86, 2.0), pasted_by
 )
 
 
+@pytest.mark.slow
 async def test_a_key_whose_numbers_have_a_point_pastes_nothing_of_others(tmp_path: Path) -> None:
     """Chromium takes 2.0 for 2; what a script has copied stands for what another episode has."""
     async with shop_browser() as (_, pool), driving(FLOATS, tmp_path) as agent:

@@ -135,6 +135,7 @@ def test_json_of_many_values_is_not_read(tmp_path: Path) -> None:
     assert found["mb"] < WORKER_MB and found["asked"] == 1
 
 
+@pytest.mark.slow
 def test_connections_are_bounded_and_the_others_are_told(tmp_path: Path) -> None:
     found = flooded(TOOLS + CONNECTIONS, tmp_path)
     assert found["said"] == "['503'], r1" and found["violations"] == ["more than 256 connections at the same time"]

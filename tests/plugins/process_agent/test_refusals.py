@@ -20,6 +20,7 @@ act("stop", answer="%d, %s" % (first[0], json.loads(first[1])["error"]["message"
 )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("status", [401, 402, 403, 404, 405, 410, 501])
 async def test_a_refused_request_is_answered_recorded_and_gone_on_with(tmp_path: Path, status: int) -> None:
     class Error(Model):

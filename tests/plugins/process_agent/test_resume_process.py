@@ -64,6 +64,7 @@ async def test_a_run_that_is_stopped_goes_on_with_another_process(tmp_path: Path
     assert len(episode.resumed) == 1 and len(episode.exited) == 2 and len(model.seen) <= 5
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("volatile", [("started at [0-9.]+",), ("/messages/*/content",)], ids=["expression", "pointer"])
 async def test_what_is_declared_volatile_is_no_divergence(tmp_path: Path, volatile: tuple[str, ...]) -> None:
     script = THREE.replace('ask(task["text"])', 'ask("started at %f" % time.time())')
@@ -98,6 +99,7 @@ def fickle(tmp_path: Path, *, request: str = "", call: str = "") -> str:
     return f"PATH, CHANGES = {str(tmp_path / 'count')!r}, {(request, call)!r}\n{FICKLE}"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("changes", "boundary"), [({"request": "x"}, Boundary.MODEL), ({"call": "x"}, Boundary.BROWSER)]
 )

@@ -32,6 +32,7 @@ async def test_a_request_with_another_token_is_recorded_once_and_counted(tmp_pat
     assert found is not None and found.violations == 2 and found.is_unconfined
 
 
+@pytest.mark.slow
 async def test_a_thousand_different_tries_do_not_fill_the_journal(tmp_path: Path) -> None:
     journal = MemoryJournal()
     script = HEAD + (

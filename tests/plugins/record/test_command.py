@@ -24,6 +24,7 @@ TASKS = str(PROJECT / "tasks" / "demo.json")
 SHOP = "http://shop.localhost/"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -56,6 +57,7 @@ def test_a_site_that_cannot_be_reset_is_refused(harness_here: Callable[..., Star
     assert done.code == 2 and "site mine cannot be reset" in done.err and not Path("it").exists()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("there", ["a file", "another recording", "a torn recording"])
 def test_a_folder_of_something_else_is_left_alone(
     harness_here: Callable[..., Start],  # noqa: F811

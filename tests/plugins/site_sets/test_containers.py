@@ -293,6 +293,7 @@ def test_what_docker_is_given(small: SmallSite, tmp_path: Path) -> None:
         (small.state / "set.json").unlink()
 
 
+@pytest.mark.slow
 def test_a_service_of_a_compose_file_that_no_port_leads_to_is_reached_by_the_others_only(
     small: SmallSite, tmp_path: Path
 ) -> None:

@@ -245,6 +245,7 @@ def test_doctor_says_what_memory_there_is_and_what_each_instance_takes(small: Sm
     assert re.search(r"^yes  app@0: takes [1-9]\d* MB of memory$", said, re.MULTILINE), said
 
 
+@pytest.mark.slow
 def test_a_port_of_another_program_is_named_and_the_program_left_alone(small: SmallSite) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -336,7 +337,7 @@ def test_a_restore_that_fails_or_was_killed_is_followed_by_the_files(small: Smal
     assert len(small.processes()) == 1, "the killed command is gone, too"
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("between", [(("down", "--keep-data"), ("up",)), (("snapshot", "used"),)])
 def test_a_service_that_was_started_with_written_files_is_not_taken_for_clean(
     small: SmallSite, between: tuple[tuple[str, ...], ...]

@@ -89,6 +89,7 @@ def _merge(folder: Path, name: str) -> None:
         model(folder).merge_state({"seen": {f"{name}-{number}": True}})
 
 
+@pytest.mark.slow
 def test_processes_that_merge_state_lose_nothing(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_merge, args=(tmp_path, name)) for name in "ab"]

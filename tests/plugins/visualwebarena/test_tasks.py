@@ -125,7 +125,7 @@ def query(**changes: object) -> dict[str, object]:
     return judged(eval_types=["page_image_query"], page_image_query=[whole])
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("raw", "why"),
     [

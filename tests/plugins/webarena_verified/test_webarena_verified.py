@@ -134,6 +134,7 @@ def test_its_prompt_and_traces_are_the_defaults_and_can_be_overridden() -> None:
     assert configured(["task=demo"]).agent.name == "prompt"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
@@ -160,6 +161,7 @@ def test_what_it_cannot_use_is_one_sentence(
     assert sentence in str(refused.value) and "\n" not in str(refused.value)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("tasks", "sentence"),
     [

@@ -109,6 +109,7 @@ async def test_it_only_shows(client: httpx.AsyncClient, method: str) -> None:
     assert (await client.request(method, "/run/demo")).status_code == 405
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "path",
     [

@@ -57,6 +57,7 @@ async def test_the_run_page_counts_along(base: str, results: Path, browser: Brow
     await expect(page.locator("#step-1 details.observation")).to_have_attribute("open", "")
 
 
+@pytest.mark.slow
 async def test_the_list_of_runs_is_filtered_and_sorted_and_stays_so_while_runs_grow(
     base: str, results: Path, browser: Browser
 ) -> None:
@@ -93,6 +94,7 @@ async def test_axe_finds_nothing_serious(base: str, browser: Browser, theme: str
     await keep_picture(page, f"viewer-runs-{theme}")
 
 
+@pytest.mark.slow
 async def test_a_phone_sees_everything_without_scrolling_sideways(base: str, browser: Browser) -> None:
     page = await browser.new_page(viewport={"width": 375, "height": 812})
     for path in ("/", "/run/demo", "/run/demo/task/0"):
