@@ -142,7 +142,7 @@ def _command(name: str) -> "Command":
     """Raises: ConfigError: Its package cannot be imported, or has not what a command is."""
     found: Command = COMMANDS.find(name)
     if missing := [part for part in ("HELP", "EXAMPLE", "arguments", "run") if not hasattr(found, part)]:
-        raise ConfigError(f"command={name}: it has no {missing[0]}, which harness.api.Command asks for")
+        raise ConfigError(f"command={name}: it has no {missing[0]}, which harness.api.Command needs")
     return found
 
 

@@ -70,7 +70,7 @@ class Registry:
         except _NOT_LOADED as error:
             why = " ".join(str(error).split())[:300]
             raise ConfigError(
-                f"{self.noun}={name}: {points[0].value} cannot be loaded: {why}; mend or uninstall its package"
+                f"{self.noun}={name}: {points[0].value} cannot be loaded: {why}; fix or uninstall its package"
             ) from error
 
 

@@ -214,7 +214,7 @@ def tool_box(settings: ToolsSettings, context: AgentContext) -> ToolBox:
     chosen = context.action_set
     if not isinstance(chosen, CairnActionSet):
         raise ConfigError(
-            f"agent={settings.name} calls functions, which action_set={chosen.name} has none of; "
+            f"agent={settings.name} calls functions, but action_set={chosen.name} has none; "
             f"set action_set={CairnActionSet.name}"
         )
     by_sight = () if ObservationType.image in context.observation.parts else (Mouse, Keyboard)

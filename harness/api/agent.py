@@ -64,7 +64,7 @@ class Agent(Protocol):
     async def decide(self, task: Task, episode: Episode, observation: LiveObservation, /) -> Decision:
         """Choose the next action from the arguments alone, which say nothing of how the task is judged.
 
-        What has to survive until the next decision belongs into `Decision.memory`: an attribute of the agent is lost
+        What has to survive until the next decision belongs in `Decision.memory`: an attribute of the agent is lost
         when its process ends, and is shared by all episodes of its lane. An exception fails this attempt of the task
         only.
         """

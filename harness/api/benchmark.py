@@ -103,7 +103,7 @@ class BenchmarkPage(Protocol):
     async def evaluate(self, script: str, argument: Any = None) -> Any:
         """The JSON value of a JavaScript function or expression in the page, among the page's own globals.
 
-        For scripts of the benchmark's author; text of a page or a model belongs into `argument`.
+        For scripts of the benchmark's author; text of a page or a model belongs in `argument`.
 
         Raises:
             PluginFailed: The script raises, its value is not JSON or larger than 10 MB, or it takes longer than

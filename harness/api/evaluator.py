@@ -76,7 +76,7 @@ class JudgeAccess(Protocol):
     async def ask(self, messages: Sequence[Message], /) -> str:
         """The judge's reply, which is stored before it is returned: a resumed run does not pay for it again.
 
-        Text that a page, a model or a task file wrote belongs into the messages as quoted data only: see
+        Text that a page, a model or a task file wrote belongs in the messages as quoted data only: see
         `harness.api.judging.quoted`.
 
         Raises:

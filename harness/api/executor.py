@@ -47,6 +47,6 @@ class Executor(Protocol):
     def start(self, command: Sequence[str], number: int, log: Path, /) -> AbstractAsyncContextManager[WorkerHandle]:
         """Start `command` as the worker of this number; leaving the context has ended the process.
 
-        Its standard input and output are the worker's only connection; standard error belongs into `log`.
+        Its standard input and output are the worker's only connection; standard error belongs in `log`.
         """
         ...

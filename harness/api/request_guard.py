@@ -9,10 +9,9 @@ For plug-ins that serve pages to a person on this machine.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from hmac import compare_digest
-from http.cookies import CookieError, SimpleCookie
 from secrets import token_urlsafe
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -82,7 +81,8 @@ class RequestGuard:
             response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
             response.set_cookie(cookie, self._token, path=within, httponly=True, samesite="strict")
             return response
-        if scope["path"].startswith(within) and _same(_cookie(headers.get(b"cookie", ""), cookie), self._token):
+        given = _cookies(headers.get(b"cookie", ""), cookie)
+        if scope["path"].startswith(within) and any(_same(value, self._token) for value in given):
             return None
         return _plain(403, f"open the address that {self._printed_by} printed; it contains a token")
 
@@ -107,12 +107,12 @@ def _without_port(host: str) -> str:
     return name.lower() if colon and port.isdecimal() else host.lower()
 
 
-def _cookie(header: str, name: str) -> str:
-    try:
-        found = SimpleCookie(header).get(name)
-    except CookieError:
-        return ""
-    return found.value if found else ""
+def _cookies(header: str, name: str) -> Iterator[str]:
+    """All values of one name: servers at other ports of this host may have set cookies of any name and form."""
+    for pair in header.split(";"):
+        found, _, value = pair.partition("=")
+        if found.strip() == name:
+            yield value.strip()
 
 
 def _same(given: str, wanted: str) -> bool:

@@ -162,5 +162,5 @@ def chosen(tree: Mapping[str, Any]) -> VisitPolicy:
     """
     given = [name for name in POLICIES.names() if tree.get(name) is not None]
     if len(given) > 1:
-        raise ConfigError(f"sites.{given[0]} and sites.{given[1]} cannot both hold; set one of them to null")
+        raise ConfigError(f"sites.{given[0]} and sites.{given[1]} exclude each other; set one to null")
     return policy_class(given[0]).read(tree[given[0]]) if given else NO_VISITS

@@ -20,17 +20,17 @@ _SUFFIX = ".template"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", choices=tuple(_CHOICE), help="what it brings")
-    parser.add_argument("name", metavar="NAME", help="of the package and what it brings: small letters, digits and _")
+    parser.add_argument("kind", choices=tuple(_CHOICE), help="what to add")
+    parser.add_argument("name", metavar="NAME", help="of the package and what it adds: lower case, digits and _")
     parser.add_argument("--process", action="store_true", help="an agent that is a separate process (agent=process)")
-    parser.add_argument("--into", type=Path, default=Path(), metavar="DIR", help="where its folder is made; else here")
+    parser.add_argument("--into", type=Path, default=Path(), metavar="DIR", help="parent folder (default: here)")
 
 
 def run(options: argparse.Namespace) -> int:
     name, folder = options.name, options.into / options.name
     if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name in sys.stdlib_module_names or name == "harness":
         raise ConfigError(
-            f"{name[:80]!r} cannot be the name of a package; give small letters, digits and _, as in my_{options.kind}"
+            f"{name[:80]!r} cannot name a package; give lower-case letters, digits and _, as in my_{options.kind}"
         )
     if folder.exists():
         raise ConfigError(f"{folder} is already there; give another name, or another place with --into")

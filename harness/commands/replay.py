@@ -20,8 +20,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("journal", type=Path, help="RUN/TASK.traj.jsonl; its latest attempt is replayed")
     add_own_settings(
         parser,
-        "your own settings, as for run.py (sites=webarena, browser.executable=…); of a run folder, none of"
-        " its addresses, logins and programs is used",
+        "your own settings, as for run.py (sites=webarena, browser.executable=…); addresses, logins and"
+        " programs of a run folder are not used",
     )
     parser.add_argument("--headed", action="store_true", help="show the browser")
     parser.add_argument("--slow-mo", type=float, default=0.0, metavar="MS", help="wait this long before each input")

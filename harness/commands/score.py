@@ -32,8 +32,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_own_settings(
         parser,
         "your own settings, for a judge (judge=anthropic), evaluators of your own (task=mine,"
-        " evaluators.NAME._target_=…) and corrected references (task.path=fixed.json); what the run folder says of its"
-        " settings is not used",
+        " evaluators.NAME._target_=…) and corrected references (task.path=fixed.json); settings stored in the run"
+        " folder are not used",
     )
     add_scoring(parser, "scoring to use (default: both; that of the run is shown)", name="--dialect")
     parser.add_argument(

@@ -11,7 +11,7 @@ from harness.errors import ConfigError, ExitCode
 if TYPE_CHECKING:
     from harness.config.setting_reference import DescribedSetting
 
-HELP = "list settings: meaning, values, default, what the groups give them, and whether they are measured"
+HELP = "list settings: meaning, values, default, values from groups, and whether they are measured"
 EXAMPLE = "harness settings browser    # a group; or a part of a name (timeout), or a pattern ('llm.*_s')"
 _WIDEST_DEFAULT = 24
 _WIDE_ENOUGH = 110

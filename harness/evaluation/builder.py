@@ -148,7 +148,7 @@ def _split_of(task: TaskSettings, benchmark: Benchmark | None) -> Split | None:
     try:
         splits = {} if benchmark is None else dict(benchmark.splits())
     except PLUGIN_ERRORS as error:
-        raise ConfigError(f"the splits of {type(benchmark).__name__} cannot be had: {error_line(error)}") from error
+        raise ConfigError(f"cannot list the splits of {type(benchmark).__name__}: {error_line(error)}") from error
     if name not in splits:
         known = f"choose one of {', '.join((*splits, ALL))}" if splits else "these tasks have no splits; leave it out"
         raise ConfigError(f"task.split={name[:80]} is unknown; {known}")
@@ -252,7 +252,7 @@ def _entries(benchmark: Benchmark) -> list[object]:
     except UsageError:
         raise
     except PLUGIN_ERRORS as error:
-        raise ConfigError(f"the tasks of {name} cannot be had: {error_line(error)}") from error
+        raise ConfigError(f"cannot list the tasks of {name}: {error_line(error)}") from error
 
 
 def _evaluators_of(benchmark: Benchmark) -> Mapping[str, Evaluator]:
@@ -261,12 +261,12 @@ def _evaluators_of(benchmark: Benchmark) -> Mapping[str, Evaluator]:
     try:
         evaluators = dict(benchmark.evaluators())
     except PLUGIN_ERRORS as error:
-        raise ConfigError(f"the evaluators of {theirs} cannot be had: {error_line(error)}") from error
+        raise ConfigError(f"cannot make the evaluators of {theirs}: {error_line(error)}") from error
     for name, evaluator in evaluators.items():
         if name in EVAL_TYPES:
             raise ConfigError(f"{theirs}.evaluators: {name} is a shipped evaluator; give yours another name")
         if not isinstance(evaluator, Evaluator):
-            raise ConfigError(f"{theirs}.evaluators: {name} has not all that harness.api.Evaluator asks for")
+            raise ConfigError(f"{theirs}.evaluators: {name} lacks members of harness.api.Evaluator")
     return evaluators
 
 

@@ -44,9 +44,7 @@ def make_plugin(
     except PLUGIN_ERRORS as error:
         raise ConfigError(f"{place}._target_={plugin._target_} cannot be made: {error_line(error)}") from error
     if not isinstance(made, protocol):  # attributes that only an object has
-        raise ConfigError(
-            f"{place}._target_={plugin._target_} has not all that harness.api.{protocol.__name__} asks for"
-        )
+        raise ConfigError(f"{place}._target_={plugin._target_} lacks members of harness.api.{protocol.__name__}")
     return made
 
 
@@ -82,7 +80,7 @@ def plugin_factory(
             continue
         theirs = getattr(made_by, name, None)
         if not callable(theirs):
-            raise ConfigError(f"{named} has no method {name}, which harness.api.{protocol.__name__} asks for")
+            raise ConfigError(f"{named} has no method {name}, which harness.api.{protocol.__name__} needs")
         if iscoroutinefunction(method) and not iscoroutinefunction(theirs):
             raise ConfigError(f"{named}: its method {name} must be `async def`")
     try:

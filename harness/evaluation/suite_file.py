@@ -153,7 +153,7 @@ def _refuse_variables(place: str, value: Any) -> None:
         for one in value:
             _refuse_variables(place, one)
     elif isinstance(value, str) and "${" in value:
-        raise ConfigError(f"{place}: ${{…}} is filled in by no suite file; write the value itself")
+        raise ConfigError(f"{place}: a suite file resolves no ${{…}}; write the value itself")
 
 
 def _choice(place: str, name: str, entry: Mapping[str, Any]) -> str:

@@ -227,7 +227,7 @@ class Episode:
         path = self._files.path / journal_name(self.task_id, self.trial)
         found = read(path)
         if found.opened is None:
-            raise JournalError(f"{path} was there and is not any more; read the run again")
+            raise JournalError(f"{path} has been removed; read the run again")
         return found
 
     @cached_property

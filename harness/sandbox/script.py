@@ -44,7 +44,12 @@ async def run_script(sandbox: Bubblewrap, script: bytes, given: bytes, *, limit_
         (folder / "script.py").write_bytes(script)
         (folder / "given.json").write_bytes(given)
         process = await asyncio.create_subprocess_exec(
-            *_command(sandbox, folder, limit_s), stdin=asyncio.subprocess.DEVNULL, stdout=stdout, stderr=stderr, env={}
+            *_command(sandbox, folder, limit_s),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            env={},
+            start_new_session=True,  # else /dev/tty is the person's terminal, into which a script can type
         )
         try:
             async with asyncio.timeout(limit_s):

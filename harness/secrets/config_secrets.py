@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 REDACTED = "[redacted]"
 ConfigPath = tuple[str, ...]
 _HEADERS = {("llm", "headers"), ("judge", "headers")}
+_SBATCH = ("executor", "sbatch")
 _OF_LOGINS = (("login", "fields"), ("login", "headers"))
 _NO_ENDPOINT = frozenset({"scripted", "none"})
 _WORDS = frozenset({"agent"})
@@ -72,7 +73,10 @@ def secret_parts(path: ConfigPath, value: Any) -> Iterator[str]:
     elif is_secret_name(path[-1]):
         yield str(value)
     elif isinstance(value, str):
-        yield from in_command(value) if _is_command(path) else in_text(value)
+        if path[:2] == _SBATCH:
+            yield from in_command(value.replace(",", " "))  # as in `--export=ALL,NAME=value`
+        else:
+            yield from in_command(value) if _is_command(path) else in_text(value)
 
 
 def redacted_settings(tree: Tree) -> Tree:

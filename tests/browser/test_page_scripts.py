@@ -165,7 +165,7 @@ async def test_a_plug_in_that_gives_none_fails_the_attempt_in_a_sentence(shop: W
     with giving() as registered:
         registered.make = lambda task, seed: 1 / 0  # type: ignore[assignment, return-value]
         async with chromium.open(task, 0) as env:
-            with pytest.raises(PluginFailed, match="the page scripts of a task's planted cannot be had: ZeroDivision"):
+            with pytest.raises(PluginFailed, match="cannot make the page scripts of a task's planted: ZeroDivision"):
                 await env.restore(task, Episode())
 
 

@@ -153,7 +153,7 @@ MISTAKES: dict[str, str] = {
     "cache nope": "what 'nope' is unknown; choose one of",
     "clean nope": "nope is not a folder",
     "new agnet foo": "kind 'agnet' is unknown; did you mean agent;",
-    "new agent 123bad": "'123bad' cannot be the name of a package",
+    "new agent 123bad": "'123bad' cannot name a package",
     "fork nope": "run.fork=nope names no step",
     "fork nope@3": "there is no run nope,",
     "fork run/77@1": "run has no journal 77.traj.jsonl",

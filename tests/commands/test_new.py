@@ -35,7 +35,7 @@ def test_a_name_that_no_package_can_have_is_one_sentence(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["new", "agent", name, "--into", str(tmp_path)]) == 2
-    assert "cannot be the name of a package" in capsys.readouterr().err and not list(tmp_path.iterdir())
+    assert "cannot name a package" in capsys.readouterr().err and not list(tmp_path.iterdir())
 
 
 def test_a_process_is_always_an_agent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

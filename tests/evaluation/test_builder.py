@@ -165,7 +165,7 @@ def test_the_tasks_of_a_benchmark_are_checked_and_selected_like_those_of_a_file(
         (["+task.arguments.entries=[{task_id: ../a}]"], "ids become file names"),
         ([f"+task.arguments.entries=[{SOUND},{SOUND}]"], "task id 'a' is already used in .*Listed, entry 0"),
         ([f"+task.arguments.entries=[{SOUND.replace('reward', 'rewards')}]"], "contains 'rewards'; choose from"),
-        (["+task.arguments.error=seed"], "the tasks of Listed cannot be had: KeyError: 'seed'"),
+        (["+task.arguments.error=seed"], "cannot list the tasks of Listed: KeyError: 'seed'"),
         (["+task.arguments.entries=[]"], "no task is selected"),
     ],
 )
@@ -208,24 +208,24 @@ def test_without_a_file_and_without_a_benchmark_there_are_no_tasks() -> None:
         ([*MINE, "+agent.arguments.deep=2"], "unexpected keyword argument 'deep'; it is given model, too"),
         ([*MINE, "+agent.arguments.model=2"], "multiple values for keyword argument 'model'"),
         ([*MINE, "+agent.arguments._args_=[1]"], "agent.arguments: _args_ cannot be the name of an argument"),
-        ([f"judge._target_={HERE}.Mine"], "has no method judge, which harness.api.Judge asks for"),
+        ([f"judge._target_={HERE}.Mine"], "has no method judge, which harness.api.Judge needs"),
         ([f"+evaluators.total._target_={HERE}.Mine"], r"evaluators.total._target_=.*Mine has no method evaluate"),
         (
             [f"+evaluators.url_match._target_={HERE}.Total"],
             "evaluators.url_match: there is an evaluator url_match already",
         ),
         (["+evaluators.total.arguments.most=1"], "evaluators.total._target_ is not set"),
-        ([f"task._target_={HERE}.Total"], "has no method tasks, which harness.api.Benchmark asks for"),
+        ([f"task._target_={HERE}.Total"], "has no method tasks, which harness.api.Benchmark needs"),
         ([f"task._target_={HERE}.Taskless"], "Taskless cannot be made: TypeError: Can't instantiate abstract class"),
         ([f"task._target_={HERE}.Clashing"], "Clashing.evaluators: url_match is a shipped evaluator"),
-        ([f"task._target_={HERE}.Judgeless"], "the evaluators of Judgeless cannot be had: KeyError: 'judge'"),
+        ([f"task._target_={HERE}.Judgeless"], "cannot make the evaluators of Judgeless: KeyError: 'judge'"),
         ([f"task._target_={HERE}.Rows"], "has no method tasks"),
         (
             [f"observation._target_={HERE}.Total"],
-            "has no method render, which harness.api.ObservationRenderer asks for",
+            "has no method render, which harness.api.ObservationRenderer needs",
         ),
         ([f"observation._target_={HERE}.Words", "+observation.arguments.lest=1"], "observation.arguments do not fit"),
-        ([f"executor._target_={HERE}.Total"], "has no method start, which harness.api.Executor asks for"),
+        ([f"executor._target_={HERE}.Total"], "has no method start, which harness.api.Executor needs"),
     ],
 )
 def test_a_class_that_does_not_fit_is_one_sentence(overrides: list[str], sentence: str) -> None:
@@ -237,7 +237,7 @@ def test_a_class_that_does_not_fit_is_one_sentence(overrides: list[str], sentenc
 def test_what_a_constructor_raises_is_one_sentence() -> None:
     with pytest.raises(ConfigError, match=r"Mine cannot be made: ValueError: depth is below 0"):
         build_agent(configured([*MINE, "+agent.arguments.depth=-1"]), Silent())
-    with pytest.raises(ConfigError, match=r"has not all .*harness.api.Judge asks for"):
+    with pytest.raises(ConfigError, match=r"lacks members of harness.api.Judge"):
         build_judge(configured([f"judge._target_={HERE}.Nameless"]).judge)
 
 

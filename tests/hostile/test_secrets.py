@@ -187,6 +187,7 @@ def test_but_those_that_ask_who_somebody_is(place: str) -> None:
         {"sites": {"own": {"login": {"headers": {"X-Auto-Login": f"nora:{SECRET}"}}}}}, {"sites": {"own": {"login": {"headers": {"X-Any": SECRET}}}}},
         {"sites": {"own": {"login": {"probe_url": f"http://h/?secret={SECRET}"}}}},
         {"tracking": {"report_metrics": [{"_target_": "x.Y", "token": SECRET}]}},
+        {"executor": {"sbatch": {"export": f"ALL,OPENAI_API_KEY={SECRET},LANG=C"}}},
     ],
 )  # fmt: skip
 def test_a_setting_is_known_as_a_secret_and_not_shown(tree: dict[str, Any]) -> None:
@@ -249,7 +250,7 @@ def test_a_password_in_an_address_of_a_task_is_a_secret(task: Mapping[str, Any])
         "++sites.own.login.fields.input={}", "++sites.own.login={{url: http://h, fields: {{input: {}}}}}",
         '++sites.own={{url: http://h, reset_command: "reset --password {}"}}', '++sites.reset.command="TOKEN={} make"',
         "llm.api_kye=sk-{}", "+tracking.report_metrics=[{{_target_: x.Y, token: {}}}]", "hydra.job.env_set.OPENAI_API_KEY={}",
-        "task.path=http://me:{}@h",
+        "task.path=http://me:{}@h", '+executor.sbatch.export="ALL,OPENAI_API_KEY={}"',
     ],
 )  # fmt: skip
 def test_hydra_does_not_see_a_secret_of_the_command_line(argument: str) -> None:

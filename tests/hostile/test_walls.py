@@ -211,6 +211,16 @@ COOKIES = {
 }
 
 
+@pytest.mark.parametrize(
+    "others", ["test; {0}", "{0}; test", "{0}; a[b]=c", '{0}; a="', "{1}=guess; {0}", "{0}; {1}=guess"]
+)
+@in_session
+async def test_cookies_of_servers_at_other_ports_are_in_nobodys_way(viewer: int, others: str) -> None:
+    name = f"cairn-view-{viewer}"
+    answer = await asked(viewer, f"{PLACE}/", cookie=others.format(f"{name}={TOKEN}", name))
+    assert answer.status_code == 200
+
+
 @pytest.mark.parametrize("cookie", COOKIES.values(), ids=COOKIES)
 @in_session
 async def test_another_cookie_opens_nothing(viewer: int, cookie: str) -> None:

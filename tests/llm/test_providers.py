@@ -143,7 +143,7 @@ class Impostor(Telegraph):
     ("target", "why"),
     [
         (f"{__name__}.Impostor", "Impostor.name is 'chat', which another provider has; rename it"),
-        (f"{__name__}.Station", "has no method conversation, which harness.api.ModelProvider asks for"),
+        (f"{__name__}.Station", "has no method conversation, which harness.api.ModelProvider needs"),
         ("no_such.Provider", "cannot be imported"),
     ],
 )

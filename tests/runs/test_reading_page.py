@@ -19,7 +19,7 @@ SAYS = {
     "The steps before a failure": ("1 wrong result", "not performed"),
     "All requests of a model": ("0 1 scripted", "asked:", "said:"),
     "What a run comes to": ("1 passed, 1 failed, 0 unscored of 2 tasks; 50.0%", "shop 100%", "1 failed wrong result"),
-    "Of any other part of a run, `statistics_of` makes them of some of its `results`:": ("of at most five steps: ",),
+    "`statistics_of` computes them for any selection of its `results`:": ("of at most five steps: ",),
 }
 
 

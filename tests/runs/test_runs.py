@@ -96,7 +96,7 @@ def test_episodes_say_what_they_came_to_without_their_journals(folder: Path) -> 
     for name in found:
         (folder / f"{name}.traj.jsonl").unlink()
     assert (found["2"].intent, found["2"].sites, found["2"].attempt) == (task().intent, task().sites, 1)
-    with pytest.raises(JournalError, match=r"2\.traj\.jsonl was there and is not any more"):
+    with pytest.raises(JournalError, match=r"2\.traj\.jsonl has been removed"):
         _ = found["2"].steps
 
 

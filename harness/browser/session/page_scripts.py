@@ -133,6 +133,6 @@ def _bases(window: BrowserSession, task: Task) -> dict[str, str]:
 def _failure(key: str) -> Callable[[Exception], PluginFailed]:
     def failed(error: Exception) -> PluginFailed:
         said = cut(" ".join(str(error).split()), _SHOWN)
-        return PluginFailed(f"the page scripts of a task's {key} cannot be had: {type(error).__name__}: {said}")
+        return PluginFailed(f"cannot make the page scripts of a task's {key}: {type(error).__name__}: {said}")
 
     return failed

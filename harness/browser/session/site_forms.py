@@ -85,6 +85,6 @@ def _forms(task: Task, seed: int) -> list[SiteForm]:
 def _failure(key: str) -> Callable[[Exception], PluginFailed]:
     def failed(error: Exception) -> PluginFailed:
         said = cut(" ".join(str(error).split()), _SHOWN)
-        return PluginFailed(f"the forms of a task's {key} cannot be had: {type(error).__name__}: {said}")
+        return PluginFailed(f"cannot make the forms of a task's {key}: {type(error).__name__}: {said}")
 
     return failed

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.runs.attribution import Attributions
     from harness.runs.results import Result
 
-HELP = "say of each failure whether it is the harness's, the environment's or the model's, by which rule, at which step"
+HELP = "attribute each failure to the harness, the environment or the model, with the rule and the step"
 EXAMPLE = "harness attribute results/demo-prompt-scripted"
 _KINDS = ("harness", "environment", "model", "unexplained")
 
@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="RUN",
-        help="run folders or bundles; further ones are held against the first",
+        help="run folders or bundles; the others are compared with the first",
     )
     parser.add_argument(
         "--judge",

@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--controls",
         action="store_true",
-        help="play agents whose figures are known on tasks with policies or attacks, and list what comes out otherwise",
+        help="play agents with known figures on tasks with policies or attacks, and list different results",
     )
     parser.add_argument(
         "--exploit", action="append", default=[], metavar="NAME", help="only this exploit; repeatable (default: all)"

@@ -284,7 +284,7 @@ class RayErrors:
         why = cut(said or type(error).__name__, _LONGEST_REASON)
         if self._address is None:
             raise ConfigError(
-                f"Ray does not start on this machine: {why}; run the same command again when less else is running, or"
+                f"Ray does not start on this machine: {why}; run the same command again when it is less busy, or"
                 " use executor=processes"
             ) from error
         raise ConfigError(f"executor.address={self._address}: cannot reach Ray there: {why}") from error

@@ -20,6 +20,7 @@ from harness.api import CodecError, dumps
 from harness.api.files import SideFile, Within, safe_files, write_atomic
 from harness.api.processes import unmarked
 from harness.api.records import build, optional
+from harness.api.secrets import config_secrets
 from harness.api.settings import ExecutorSettings, Tree
 from harness.errors import ConfigError
 
@@ -68,12 +69,16 @@ class SlurmJobs:
     def __init__(self, folder: Path, settings: ExecutorSettings) -> None:
         """
         Raises:
-            ConfigError: submitit is not installed, there is no Slurm here, or it knows no such option.
+            ConfigError: submitit is not installed, there is no Slurm here, it knows no such option, or one is a secret.
         """
         try:
             import submitit
         except ImportError as error:
             raise ConfigError("executor=slurm needs submitit: pip install 'cairn-harness[slurm]'") from error
+        if found := config_secrets({"executor": {"sbatch": settings.sbatch}}):
+            raise ConfigError(
+                f"{next(iter(found))}: submitit writes it to disk, and it holds a secret: give it by the environment"
+            )
         self._folder = folder
         self._own = token_hex(8)
         with safe_files.open_folder(folder / self._own, folder.parent, make=0o777):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.plugins.diff.whole_runs import Parted
     from harness.runs import Episode, Run
 
-HELP = "show where runs or trials of one task part: side by side, or for each task the step and what was decided there"
+HELP = "show where runs or trials of a task differ: side by side, or for each task the step and the decisions there"
 EXAMPLE = "harness diff results/before results/after --task 12 --html diff.html"
 MOST = 7
 """Episodes side by side."""

@@ -8,7 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from harness.api.files import translate_os_errors, write_whole
+from harness.api.files import safe_files, translate_os_errors, write_whole
+from harness.api.records import build
 
 NAME = "environments.jsonl"
 
@@ -33,8 +34,8 @@ class Ledger:
 
     def __init__(self, folder: Path) -> None:
         path = self._path = folder / NAME
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        whole = path.read_bytes()
+        self._file = safe_files.open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        whole = safe_files.read(path)
         self._entries = {entry.episode_id: entry for line in whole.splitlines() if (entry := _entry(line))}
         if whole and not whole.endswith(b"\n"):
             os.write(self._file, b"\n")
@@ -67,6 +68,6 @@ class Ledger:
 
 def _entry(line: bytes) -> Entry | None:
     try:
-        return Entry(**json.loads(line))
-    except (ValueError, TypeError):
+        return build(Entry, json.loads(line))
+    except (ValueError, RecursionError):
         return None

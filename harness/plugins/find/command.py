@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "query",
         metavar="QUERY",
-        help="words and fields that have to hold, as in docs/pages/find.md: refund url~orders step>=3",
+        help="words and fields that must match, as in docs/pages/find.md: refund url~orders step>=3",
     )
     parser.add_argument("--limit", type=int, metavar="N", help=f"at most N steps (default: {_LINES}; with --json all)")
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each step")

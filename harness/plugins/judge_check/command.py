@@ -46,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--looping",
         action="store_true",
-        help="hold harness attribute's rule of loops against the column trajectory_looping; no judge is asked",
+        help="compare harness attribute's loop rule with the column trajectory_looping; no judge is asked",
     )
 
 
@@ -81,7 +81,7 @@ def _print_loops(options: argparse.Namespace) -> int:
     labels = read_labels(options.labels, options.split, LOOPING)
     checked, console = check_loops(labels, options.limit), Terminal(highlight=False)
     found = checked.counts
-    console.say("the rule of loops of harness attribute, held against the column trajectory_looping")
+    console.say("the loop rule of harness attribute, compared with the column trajectory_looping")
     console.say(f"agreement  {shown(found.accuracy)}  of {found.total} trajectories")
     console.say(f"kappa      {shown(found.kappa, percent=False)}  Cohen's")
     console.say(

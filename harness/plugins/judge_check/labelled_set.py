@@ -288,10 +288,18 @@ def _without_message(action: str) -> tuple[str, str | None]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ("", action) if text.startswith(_MESSAGES) else (action, None)
     said = [_said(one) for one in calls]
-    others = [
-        ast.get_source_segment(text, one) or "" for one, message in zip(calls, said, strict=True) if message is None
-    ]
+    lines = text.encode().splitlines(keepends=True)  # once: `ast.get_source_segment` splits for each statement
+    others = [_source(lines, one) for one, message in zip(calls, said, strict=True) if message is None]
     return "\n".join(others), next((message for message in reversed(said) if message is not None), None)
+
+
+def _source(lines: Sequence[bytes], statement: ast.stmt) -> str:
+    """Its text; columns of `ast` are bytes."""
+    begins, ends = statement.lineno - 1, (statement.end_lineno or statement.lineno) - 1
+    if begins == ends:
+        return lines[begins][statement.col_offset : statement.end_col_offset].decode()
+    first, between, last = lines[begins][statement.col_offset :], lines[begins + 1 : ends], lines[ends]
+    return b"".join((first, *between, last[: statement.end_col_offset])).decode()
 
 
 def _said(statement: ast.stmt) -> str | None:

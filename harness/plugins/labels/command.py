@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--author", metavar="NAME", help="who labels; without values, whose queue to print")
     parser.add_argument("--limit", type=int, default=50, metavar="N", help="at most N of the queue (default: 50)")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    add_scoring(parser, "scoring to hold against labels (default: that of the run)")
+    add_scoring(parser, "scoring compared with labels (default: that of the run)")
 
 
 def run(options: argparse.Namespace) -> int:

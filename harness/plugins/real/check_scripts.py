@@ -83,5 +83,5 @@ def sandbox() -> Bubblewrap:
     """Raises: ConfigError: There is none on this machine."""
     found, why = choose_sandbox(Sandbox.auto)
     if found is None:
-        raise ConfigError(f"checks of REAL's tasks are programs of another's, which run in bubblewrap only: {why}")
+        raise ConfigError(f"checks of REAL's tasks are third-party programs, run only in bubblewrap: {why}")
     return found

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from harness.api.terminal import Terminal
     from harness.plugins.record.recording import Recorded
 
-HELP = (
-    "make a task of what you do in a browser: its evaluators, a plan that replays, and checks that it cannot be gamed"
-)
+HELP = "make a task from what you do in a browser, with evaluators, a plan that replays, and checks against gaming"
 EXAMPLE = "harness record http://shop.localhost/ --intent 'What does the Storm Lantern cost?' --out lantern"
 _MOST_TRIALS = 100
 _OURS = frozenset("task agent agent._target_ trials run.root run.id run.dry run.fork".split())

@@ -34,9 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--scale", type=int, metavar="N", help="instances of each site; default: as many as there are, or 1"
     )
     up.add_argument("--pull", action="store_true", help="get missing images that the set names by digest")
-    status = verb(
-        "status", "say of each instance whether it is healthy, dirty, resetting or down; 1 if one is not healthy"
-    )
+    status = verb("status", "show whether each instance is healthy, dirty, resetting or down; 1 if one is not healthy")
     status.add_argument("--json", action="store_true", help="one object for each instance")
     reset = verb("reset", "put instances back to a snapshot; 3 if the result is not the recorded state")
     reset.add_argument("--to", default="seed", metavar="NAME", help="snapshot; default: seed")
@@ -54,9 +52,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     down.add_argument("--keep-data", action="store_true", help="only stop them; `up` continues with their data")
     down.add_argument("--all", action="store_true", help="remove the snapshots, too")
     verb("logs", "print the end of the logs of a site")
-    verb("doctor", "look whether this machine can run the set: programs, images, ports, disk", sites=False)
-    verb("install", "install the programs of a set into places of their own, where it says how", sites=False)
-    verb("tidy", "remove what resets threw away and prepare the next ones; each reset starts it by itself", sites=False)
+    verb("doctor", "check that this machine can run the set: programs, images, ports, disk", sites=False)
+    verb("install", "install the programs of a set, where it says how, in separate places", sites=False)
+    verb("tidy", "remove what resets discarded and prepare the next ones; each reset starts it itself", sites=False)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -50,6 +50,14 @@ def test_shards_are_not_cut_anew_while_jobs_of_others_run(folder: Path) -> None:
         SlurmJobs(folder, replace(settings, shards=4))
 
 
+@pytest.mark.usefixtures("programs")
+def test_an_option_that_holds_a_secret_is_not_written_to_disk(folder: Path) -> None:
+    settings = ExecutorSettings(kind="slurm", sbatch={"export": "ALL,AZURE_OPENAI_API_KEY=0f9e8d7c"})
+    with pytest.raises(ConfigError, match=r"executor\.sbatch\.export: .* give it by the environment"):
+        SlurmJobs(folder, settings)
+    assert not folder.exists()
+
+
 def test_a_job_outlives_its_start_so_it_does_not_carry_the_mark_of_the_run(
     programs: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

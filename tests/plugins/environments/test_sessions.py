@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from harness.errors import UnsafeFile
 from harness.plugins.environments.clients.connection import Connection
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import NAME, Ledger
@@ -49,6 +50,21 @@ async def test_an_episode_whose_task_is_not_served_any_more_is_refused(tmp_path:
         assert (await http.post("/fork", json={"episode_id": "x", "step": 0})).status_code == 422
         assert there.served.slots.taken == 0
         await one.reset(task="0")
+
+
+def test_lines_that_are_no_entries_are_passed_over(tmp_path: Path) -> None:
+    entry = {"episode_id": "x", "task_id": "9", "trial": 0, "seed": None}
+    odd = ({"episode_id": ["x"]}, {"task_id": ["9"]}, {"trial": "z"}, {"seed": "z"}, {"more": 1})
+    lines = [json.dumps(entry), *(json.dumps(entry | wrong) for wrong in odd), "[" * 100_000, "7", ""]
+    (tmp_path / NAME).write_text("\n".join(lines))
+    with Ledger(tmp_path) as ledger:
+        assert [entry.episode_id for entry in ledger.entries.values()] == ["x"]
+
+
+def test_a_ledger_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / NAME)
+    with pytest.raises(UnsafeFile):
+        Ledger(tmp_path)
 
 
 async def test_who_waits_for_an_environment_is_told_that_the_server_ends(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """REAL's checks, start and limits beside its own code (`make test-published` installs it), and its programs in the sandbox."""
 
+import asyncio
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -244,6 +247,31 @@ print(json.dumps(found))
     assert found["network"] == "OSError" and found["memory"] == "MemoryError" and None not in found["writes"]
 
 
+TYPES_INTO_THE_TERMINAL = b"""
+import fcntl, os, termios
+terminal = os.open("/dev/tty", os.O_RDWR)
+os.write(terminal, b"said by the script")
+fcntl.ioctl(terminal, termios.TIOCSTI, b"x")
+"""
+
+
+@needs_sandbox
+def test_a_program_cannot_write_or_type_into_the_persons_terminal() -> None:
+    assert SANDBOX is not None
+    child, terminal = pty.fork()  # its terminal, as a shell gives a command one
+    if child == 0:
+        end = asyncio.run(run_script(SANDBOX, TYPES_INTO_THE_TERMINAL, b"", limit_s=30))
+        os.write(1, end.stderr.encode()[-300:])
+        os._exit(0)
+    seen = b""
+    with suppress(OSError):  # the terminal is gone with its process
+        while part := os.read(terminal, 4096):
+            seen += part
+    os.waitpid(child, 0)
+    os.close(terminal)
+    assert b"No such device or address: '/dev/tty'" in seen and b"said by the script" not in seen, seen
+
+
 @needs_sandbox
 async def test_a_program_that_does_not_end_is_ended_with_all_it_started() -> None:
     assert SANDBOX is not None
@@ -310,4 +338,4 @@ def test_without_a_sandbox_tasks_with_programs_are_refused_before_anything_is_pl
         check=False,
     )
     assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
-    assert "programs of another's, which run in bubblewrap only: bubblewrap is not installed" in done.stderr
+    assert "third-party programs, run only in bubblewrap: bubblewrap is not installed" in done.stderr

@@ -97,7 +97,7 @@ def request_of(catalogues: Mapping[str, RunWatcher], fields: str, *, is_of_run: 
     try:
         read = parse_qs(fields, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError as error:
-        raise ConfigError(f"the address has more than {_MOST_FIELDS} fields; choose less") from error
+        raise ConfigError(f"the address has more than {_MOST_FIELDS} fields; use fewer") from error
     return PageRequest(
         folders={name: catalogue.folder for name, catalogue in catalogues.items()},
         results={name: catalogue.standing().rows for name, catalogue in catalogues.items()} if is_of_run else {},

@@ -83,21 +83,21 @@ class FineTuning(Export):
             type=float,
             default=1.0,
             metavar="X",
-            help="least score of an episode to learn from (default: 1)",
+            help="minimum score of an episode (default: 1)",
         )
         parser.add_argument(
             "--where",
             action="append",
             default=[],
             metavar="FIELD=PATTERN",
-            help="only episodes whose task, site, template, trial, closed or label.success is like that (* and ? stand"
-            " for anything)",
+            help="only episodes whose task, site, template, trial, closed or label.success matches (* and ? are"
+            " wildcards)",
         )
         parser.add_argument(
             "--per",
             choices=("step", "episode"),
             default="step",
-            help="a sample for each answer, or as few as there can be",
+            help="a sample for each answer, or as few as possible",
         )
 
     def write(self, run: Path, into: Path, options: argparse.Namespace, /) -> list[Path]:
