@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.secrets.redaction import Redactor
 
 HELP = "score a run again from its recorded evidence, without browser or sites; journals do not change"
-EXAMPLE = "harness score results/demo-prompt-scripted --dialect webarena --judge gpt-4o-mini"
+EXAMPLE = "harness score results/demo-prompt-scripted --scoring webarena --judge gpt-4o-mini"
 DIALECTS = ("corrected", "webarena")
 _NAMED = 20
 
@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         " evaluators.NAME._target_=…) and corrected references (task.path=fixed.json); settings stored in the run"
         " folder are not used",
     )
-    add_scoring(parser, "scoring to use (default: both; that of the run is shown)", name="--dialect")
+    add_scoring(parser, "scoring to use (default: both; that of the run is shown)", also=("--dialect",))
     parser.add_argument(
         "--judge", metavar="MODEL", help="model for fuzzy_match (default: the recorded replies of the run's judge)"
     )
@@ -63,12 +63,12 @@ def run(options: argparse.Namespace) -> int:
     from harness.runs.results import episodes_of
     from harness.runs.run import Run
 
-    run, console = Run(options.run, scoring=options.dialect), Terminal(highlight=False)
+    run, console = Run(options.run, scoring=options.scoring), Terminal(highlight=False)
     folder, shown = run.folder, run.scoring
-    dialects = (options.dialect,) if options.dialect else DIALECTS
+    dialects = (options.scoring,) if options.scoring else DIALECTS
     config = _settings(options)
     if options.verified:
-        return score_verified(folder, config, options.dialect, console)
+        return score_verified(folder, config, options.scoring, console)
     redactor = run_redactor(folder, all_secrets({} if config is None else config.tree()))
     references = _references(folder, config, options.overrides, redactor=redactor, console=console)
     found = asyncio.run(_rescored(folder, dialects, config, console, redactor=redactor, references=references))

@@ -21,7 +21,9 @@ class _Scoring(argparse.Action):
 
 
 def add_scoring(
-    parser: argparse.ArgumentParser, text: str, *, name: str = "--scoring", default: str | None = None
+    parser: argparse.ArgumentParser, text: str, *, also: tuple[str, ...] = (), default: str | None = None
 ) -> None:
-    """`text`: the help; `default`: the name that records have, or None."""
-    parser.add_argument(name, action=_Scoring, choices=sorted(Dialect.__members__), default=default, help=text)
+    """`text`: the help; `also`: further names of the option; `default`: the name that records have, or None."""
+    parser.add_argument(
+        "--scoring", *also, action=_Scoring, choices=sorted(Dialect.__members__), default=default, help=text
+    )

@@ -94,10 +94,10 @@ def test_a_recorded_judge_answers_what_it_was_asked_and_nothing_else(
         play(run, a_task("1", reference_answers=two), "12", said)
         run.write("run.json", dumps({"scoring": "corrected", "tasks": ["1"], "trials": 1}))
     less = a_file(tmp_path / "less.json", **judged_by(fuzzy_match=["a dozen"]))
-    assert main(["score", str(folder), f"task.path={less}", "--dialect", "corrected"]) == 0
+    assert main(["score", str(folder), f"task.path={less}", "--scoring", "corrected"]) == 0
     assert values(folder) == [1.0]
     other = a_file(tmp_path / "other.json", **judged_by(fuzzy_match=["thirteen"]))
-    assert main(["score", str(folder), f"task.path={other}", "--dialect", "corrected"]) == 3
+    assert main(["score", str(folder), f"task.path={other}", "--scoring", "corrected"]) == 3
     assert values(folder) == [None] and "was not asked this question" in capsys.readouterr().out
 
 
@@ -109,7 +109,7 @@ def test_a_judge_of_pages_needs_that_they_were_kept(tmp_path: Path) -> None:
     name = f"{LastScreenshots.__module__}.{LastScreenshots.__qualname__}"
     judged = a_file(tmp_path / "judged.json", eval={"eval_types": ["looked_at"]})
     evaluator = f"+evaluators.looked_at._target_={name}"
-    assert main(["score", str(tmp_path / "new"), evaluator, f"task.path={judged}", "--dialect", "corrected"]) == 3
+    assert main(["score", str(tmp_path / "new"), evaluator, f"task.path={judged}", "--scoring", "corrected"]) == 3
     (one,) = loads((tmp_path / "new" / "rescored-corrected.json").read_bytes())["results"]
     assert "was not kept for a judge" in one["scored"]["verdicts"][0]["why"]
 

@@ -67,7 +67,7 @@ def test_one_that_cannot_be_used_is_one_sentence(capsys: pytest.CaptureFixture[s
     assert main(["gone"]) == 2
     assert capsys.readouterr().err.startswith("harness: command=gone: lamps_for_cairn.gone cannot be loaded: No module")
     assert main(["less"]) == 2
-    assert "command=less: it has no HELP, which harness.api.Command asks for" in capsys.readouterr().err
+    assert "command=less: it has no HELP, which harness.api.Command needs" in capsys.readouterr().err
 
 
 def test_none_takes_the_place_of_a_shipped_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,7 +67,7 @@ def test_tasks_that_have_not_begun_are_unscored_as_elsewhere(
 
 
 def test_one_dialect_alone_can_be_asked_for(folder: Path) -> None:
-    main(["score", str(folder), "--dialect", "webarena"])
+    main(["score", str(folder), "--scoring", "webarena"])
     assert not (folder / "rescored-corrected.json").exists()
     assert results(folder, "webarena")["1"] == 1.0
 
@@ -90,7 +90,7 @@ def test_replies_are_read_as_they_were_asked_for(tmp_path: Path) -> None:
         run.write("run.json", dumps({"scoring": "webarena", "tasks": ["1", "2"], "trials": 1}))
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"web_name": "Shop", "id": "other", "ques": "how many?", "web": "http://shop.localhost/"}')
-    assert main(["score", str(tmp_path / "run"), "task=webvoyager", f"task.path={rows}", "--dialect", "published"]) == 0
+    assert main(["score", str(tmp_path / "run"), "task=webvoyager", f"task.path={rows}", "--scoring", "published"]) == 0
     assert results(tmp_path / "run", "webarena") == {"1": 1.0, "2": 1.0}
 
 
@@ -102,12 +102,12 @@ def judge() -> Iterator[StubEndpoint]:
 
 
 def test_a_judge_that_is_given_is_asked(folder: Path, judge: StubEndpoint) -> None:
-    main(["score", str(folder), "--dialect", "corrected", "--judge", "j", "--judge-url", judge.url])
+    main(["score", str(folder), "--scoring", "corrected", "--judge", "j", "--judge-url", judge.url])
     assert results(folder, "corrected") == {"1": 0.0, "2": 1.0, "3": 1.0, "4": None}
 
 
 def test_a_judge_is_taken_from_the_settings(folder: Path, judge: StubEndpoint) -> None:
-    main(["score", str(folder), "judge.model=gpt-5", f"judge.base_url={judge.url}", "--dialect", "corrected"])
+    main(["score", str(folder), "judge.model=gpt-5", f"judge.base_url={judge.url}", "--scoring", "corrected"])
     assert results(folder, "corrected") == {"1": 0.0, "2": 1.0, "3": 1.0, "4": None}
     assert loads((folder / "rescored-corrected.json").read_bytes())["judge"] == "gpt-5"
 
@@ -117,7 +117,7 @@ def test_a_judges_replies_are_kept_and_used_again(folder: Path, judge: StubEndpo
 
     def again(*more: str, place: str = "cache") -> int:
         cache = f"llm.cache_dir={tmp_path / place}"
-        return main(["score", str(folder), *settings, cache, *more, "--dialect", "corrected"])
+        return main(["score", str(folder), *settings, cache, *more, "--scoring", "corrected"])
 
     again()
     asked, first = len(judge.sent), results(folder, "corrected")
@@ -141,7 +141,7 @@ def test_a_judge_of_ones_own_is_asked(
     )
     (tmp_path / "kindly.py").write_text("\n".join((*lines, "        return Reply(text='correct')", "")))
     monkeypatch.syspath_prepend(tmp_path)
-    main(["score", str(folder), "judge._target_=kindly.Kind", "--dialect", "corrected"])
+    main(["score", str(folder), "judge._target_=kindly.Kind", "--scoring", "corrected"])
     assert results(folder, "corrected") == {"1": 0.0, "2": 1.0, "3": 1.0, "4": None}
     assert main(["score", str(folder), "judge._target_=kindly.Missing"]) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
@@ -151,9 +151,9 @@ def test_openais_key_is_not_sent_to_another_judge(
     folder: Path, judge: StubEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai-0123456789")
-    main(["score", str(folder), "--dialect", "corrected", "--judge", "j", "--judge-url", judge.url])
+    main(["score", str(folder), "--scoring", "corrected", "--judge", "j", "--judge-url", judge.url])
     monkeypatch.setenv("JUDGE_API_KEY", "of-the-judge-0123456789")
-    main(["score", str(folder), "--dialect", "corrected", "--judge", "j", "--judge-url", judge.url])
+    main(["score", str(folder), "--scoring", "corrected", "--judge", "j", "--judge-url", judge.url])
     assert {sent.key for sent in judge.sent} == {"Bearer none", "Bearer of-the-judge-0123456789"}
 
 

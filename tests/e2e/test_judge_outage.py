@@ -47,7 +47,7 @@ def test_a_judge_that_is_down_is_found_out_once_and_the_run_is_scored_later(
         assert f"{TASKS} ended without a score: harness score {done.folder}, with the settings" in done.out
         assert "unscored: run the same command" not in done.out
 
-        again = ("score", str(done.folder), *settings, "--dialect", "corrected")
+        again = ("score", str(done.folder), *settings, "--scoring", "corrected")
         assert main(list(again)) == 3 and scored(done.folder) == [None] * TASKS
         assert len(judge.sent) <= ATTEMPTS * (1 + TASKS), "those that are asked at once are asked together"
 

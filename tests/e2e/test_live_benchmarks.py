@@ -105,7 +105,7 @@ def test_a_run_is_judged_in_the_published_scoring_later_or_by_going_on(
         journal = done.folder / "sample-1.traj.jsonl"
         assert set(read(journal).scores) == {"corrected"}, "the judge is asked in the run's own scoring only"
     with judge_stub(published) as stub:
-        assert main(["score", str(done.folder), *given[:2], *judge(stub), "--dialect", "published"]) == 0
+        assert main(["score", str(done.folder), *given[:2], *judge(stub), "--scoring", "published"]) == 0
         assert len(stub.sent) == 4
         rescored = json.loads((done.folder / "rescored-webarena.json").read_bytes())
         assert rescored["results"][0]["scored"]["value"] == 0.0

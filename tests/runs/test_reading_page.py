@@ -18,7 +18,7 @@ SAYS = {
     "A data frame": ("shop     1.0", "click ["),
     "The steps before a failure": ("1 wrong result", "not performed"),
     "All requests of a model": ("0 1 scripted", "asked:", "said:"),
-    "What a run comes to": ("1 passed, 1 failed, 0 unscored of 2 tasks; 50.0%", "shop 100%", "1 failed wrong result"),
+    "Results of a run": ("1 passed, 1 failed, 0 unscored of 2 tasks; 50.0%", "shop 100%", "1 failed wrong result"),
     "`statistics_of` computes them for any selection of its `results`:": ("of at most five steps: ",),
 }
 
