@@ -288,7 +288,7 @@ def _without_message(action: str) -> tuple[str, str | None]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ("", action) if text.startswith(_MESSAGES) else (action, None)
     said = [_said(one) for one in calls]
-    lines = text.encode().splitlines(keepends=True)  # once: `ast.get_source_segment` splits for each statement
+    lines = text.encode().splitlines(keepends=True)  # once, not for each statement
     others = [_source(lines, one) for one, message in zip(calls, said, strict=True) if message is None]
     return "\n".join(others), next((message for message in reversed(said) if message is not None), None)
 
