@@ -3,6 +3,7 @@
 Exact where possible; random ones take a seed and give the same numbers everywhere. Tests compare them with scipy and
 statsmodels. Knows nothing of runs and tasks.
 Why: docs/decisions/scoring.md#intervals-of-repeated-trials-use-wilsons-formula-with-an-effective-sample-size
+Why: docs/decisions/scoring.md#tasks-of-one-template-are-alike-in-a-run-of-one-trial-too
 """
 
 import random
@@ -79,15 +80,20 @@ def clustered_rate(values: Mapping[str, Sequence[float]], *, confidence: float =
     return Interval(value=rate, low=max(found.low, widest.low), high=min(found.high, widest.high))
 
 
-def rate_of_trials(outcomes: Iterable[tuple[str, str, bool]]) -> Interval:
-    """Rate of episodes, each as its task, its cluster and whether it counts.
+def rate_of(values: Mapping[str, Sequence[float]]) -> Interval:
+    """Rate of all values: `clustered_rate` where some share a cluster, otherwise Wilson's interval.
 
-    With repeated trials the interval is made over clusters, as trials of one task are alike.
+    Args:
+        values: Cluster name to its values, each 0 or 1.
     """
-    found = list(outcomes)
-    if len({task for task, _, _ in found}) == len(found):
-        return wilson(sum(counts for _, _, counts in found), len(found))
-    return clustered_rate(by_cluster((cluster, float(counts)) for _, cluster, counts in found))
+    if is_clustered(values):
+        return clustered_rate(values)
+    return wilson(round(sum(map(sum, values.values()))), sum(map(len, values.values())))
+
+
+def is_clustered(values: Mapping[str, Sequence[float]]) -> bool:
+    """Whether some values share a cluster, as trials of a task and tasks of an intent template do."""
+    return any(len(cluster) > 1 for cluster in values.values())
 
 
 def by_cluster(values: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
