@@ -16,7 +16,7 @@ from typing import TypeVar
 from harness.evaluators.result import DIALECTS
 from harness.records import Usage
 from harness.runs.attribution import Attributed, attributed
-from harness.runs.intervals import Interval, clustered_rate, wilson
+from harness.runs.intervals import Interval, is_clustered, rate_of, wilson
 from harness.runs.judge_error import JudgeUse, check_files, counted_uses, with_errors
 from harness.runs.notes import attributed_notes, corrected_notes, rescored_name, rescored_notes, unconfined_notes
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
@@ -43,7 +43,7 @@ class Group:
     failed: int = 0
     unscored: int = 0
     rate: Interval = field(default_factory=lambda: wilson(0, 0))
-    """Passed over all episodes, with its 95% interval."""
+    """Passed over all episodes, with its 95% interval; over intent templates where several episodes share one."""
     doubts: int = 0
     """Scores with a doubt: an action in doubt, or a site that an earlier attempt may have changed."""
     resumes: int = 0
@@ -145,10 +145,9 @@ def statistics_of(
     """
     by_site = _among(results, lambda one: one.site)
     whose = attributed(one.attribution for one in results)
-    is_repeated = any(one.trial for one in results)
     return Statistics(
         all=_group("all", [one for among in by_site.values() for one in among]),
-        method="Wilson over intent templates" if is_repeated else "Wilson",
+        method="Wilson over intent templates" if is_clustered(_by(results, lambda one: one.cluster)) else "Wilson",
         sites=tuple(_group(name, by_site[name]) for name in sorted(by_site)),
         templates=_templates(results),
         causes=_causes(results),
@@ -201,19 +200,17 @@ def repeated(results: Iterable[Result]) -> Trials | None:
 
 
 def _group(name: str, results: Sequence[Result], cluster: Callable[[Result], str] = lambda one: one.cluster) -> Group:
-    """With repeated trials the interval is made over clusters, as trials of one task are alike."""
     statuses = [one.status for one in results]
-    passed, trials = statuses.count(PASSED), Counter(one.task_id for one in results)
-    tasks = len(trials)
+    trials = Counter(one.task_id for one in results)
     return Group(
         name=name,
-        tasks=tasks,
+        tasks=len(trials),
         episodes=len(results),
         is_even=len(set(trials.values())) <= 1,
-        passed=passed,
+        passed=statuses.count(PASSED),
         failed=statuses.count(FAILED),
         unscored=statuses.count(UNSCORED),
-        rate=wilson(passed, len(results)) if tasks == len(results) else clustered_rate(_by(results, cluster)),
+        rate=rate_of(_by(results, cluster)),
         doubts=doubtful(results),
         resumes=sum(one.resumes for one in results),
         divergences=sum(one.divergences for one in results),

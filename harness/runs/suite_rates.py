@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from harness.records import benchmark_of
 from harness.runs.format import percent
-from harness.runs.intervals import Interval, clustered_rate, weighted_mean, wilson
+from harness.runs.intervals import Interval, by_cluster, rate_of, weighted_mean
 
 
 class SuiteEpisode(NamedTuple):
@@ -73,17 +73,13 @@ def _interval(rate: Interval) -> tuple[str, str]:
 
 def _rate(name: str, weight: float, episodes: Sequence[SuiteEpisode]) -> BenchmarkRate:
     statuses = [episode.status for episode in episodes]
-    tasks, passed = len({episode.task_id for episode in episodes}), statuses.count("passed")
-    clusters: dict[str, list[float]] = {}
-    for episode in episodes:
-        clusters.setdefault(episode.cluster, []).append(float(episode.status == "passed"))
     return BenchmarkRate(
         name=name,
         weight=weight,
-        tasks=tasks,
+        tasks=len({episode.task_id for episode in episodes}),
         episodes=len(episodes),
-        passed=passed,
+        passed=statuses.count("passed"),
         failed=statuses.count("failed"),
         unscored=statuses.count("unscored"),
-        rate=wilson(passed, len(episodes)) if tasks == len(episodes) else clustered_rate(clusters),
+        rate=rate_of(by_cluster((one.cluster, float(one.status == "passed")) for one in episodes)),
     )

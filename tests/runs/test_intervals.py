@@ -3,12 +3,14 @@
 import math
 import random
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.runs import intervals
 from harness.runs.intervals import (
     Interval,
     _t,
@@ -17,6 +19,7 @@ from harness.runs.intervals import (
     pass_at_k,
     pass_hat_k,
     quantile,
+    rate_of,
     sign_test,
     wilson,
 )
@@ -71,9 +74,9 @@ def test_the_sign_test_is_mcnemars_exact_test(stats: ModuleType, theirs: ModuleT
         assert ours == pytest.approx(scipys, abs=1e-9)
 
 
-@pytest.mark.slow
-def test_the_sign_test_is_exact_for_many(stats: ModuleType) -> None:
-    assert sign_test(3000, 3300) == pytest.approx(stats.binomtest(3000, 6300, 0.5).pvalue, rel=1e-9)
+@pytest.mark.parametrize(("worse", "better"), [(3000, 3300), (20_000, 20_300)])
+def test_the_sign_test_is_exact_for_many(stats: ModuleType, worse: int, better: int) -> None:
+    assert sign_test(worse, better) == pytest.approx(stats.binomtest(worse, worse + better, 0.5).pvalue, rel=1e-9)
 
 
 @given(st.integers(1, 30).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
@@ -164,6 +167,14 @@ def test_six_of_six_trials_are_worth_their_two_tasks(value: float) -> None:
     assert found.high - found.low > 0.6
 
 
+def test_a_rate_is_wilsons_unless_some_values_share_a_cluster() -> None:
+    single = {str(number): [float(number < 14)] for number in range(20)}
+    assert rate_of(single) == wilson(14, 20)
+    assert rate_of({**single, "empty": []}) == wilson(14, 20)
+    assert rate_of({**single, "20": [1.0, 0.0]}) == clustered_rate({**single, "20": [1.0, 0.0]}) != wilson(15, 22)
+    assert rate_of({}) == wilson(0, 0)
+
+
 def test_clusters_of_one_are_nearly_wilsons_and_clusters_that_agree_within_are_no_more_than_their_number() -> None:
     draw = random.Random(2)
     single = {str(number): [float(draw.random() < 0.7)] for number in range(200)}
@@ -185,7 +196,7 @@ def test_clusters_that_all_have_the_same_share_are_worth_all_their_values() -> N
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("alike", [0.05, 0.4])
 @pytest.mark.parametrize("rate", [0.5, 0.8, 0.95, 0.98])
-@pytest.mark.parametrize("shape", [(2, 1, 3), (5, 2, 3), (10, 3, 3), (30, 1, 5), (40, 3, 5)])
+@pytest.mark.parametrize("shape", [(2, 1, 3), (5, 2, 3), (8, 5, 1), (10, 3, 3), (20, 5, 1), (30, 1, 5), (40, 3, 5)])
 def test_the_interval_of_a_rate_holds_the_truth_as_often_as_it_says(
     shape: tuple[int, int, int], rate: float, alike: float
 ) -> None:
@@ -207,15 +218,47 @@ def test_the_interval_of_a_rate_holds_the_truth_as_often_as_it_says(
     assert held / runs >= 0.93
 
 
-@pytest.mark.sample(1)
+def test_two_tasks_that_gained_unequally_do_not_say_how_much_all_would_gain() -> None:
+    found = clustered_bootstrap({"0 to 3 of 10": [0.3], "0 to 5 of 10": [0.5]}, bounds=EITHER_WAY)
+    assert found.value == pytest.approx(0.4)
+    assert found.low < -0.5 and 0.8 < found.high < 1, "no further out than Wilson's interval of two"
+
+
+def test_a_bootstrap_of_very_many_clusters_draws_fewer_samples(
+    stats: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = 0
+
+    class Counting(random.Random):
+        def choices(self, *args: Any, **kwargs: Any) -> list[Any]:
+            nonlocal drawn
+            drawn += kwargs["k"]
+            return super().choices(*args, **kwargs)
+
+    monkeypatch.setattr(intervals, "_DRAWN", 1_000_000)
+    monkeypatch.setattr(random, "Random", Counting)
+    draw = np.random.default_rng(8)
+    changes = draw.choice([-1.0, 0.0, 1.0], p=[0.1, 0.7, 0.2], size=5000)
+    found = clustered_bootstrap({str(name): [value] for name, value in enumerate(changes)}, bounds=EITHER_WAY)
+    theirs = stats.ttest_1samp(changes, 0).confidence_interval()
+    assert drawn <= 1_000_000
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=0.003)
+    assert found.low <= theirs.low + 1e-9 and found.high >= theirs.high - 1e-9
+
+
+@pytest.mark.sample(3)
 @pytest.mark.integration
-@pytest.mark.parametrize(("templates", "shift"), [(6, 0.0), (12, 0.2), (30, 0.1)])
-def test_the_interval_of_a_difference_holds_the_truth_as_often_as_it_says(templates: int, shift: float) -> None:
+@pytest.mark.parametrize("tasks", [3, 10])
+@pytest.mark.parametrize(("lost", "gained"), [(0.1, 0.1), (0.1, 0.3), (0.3, 0.3), (0.02, 0.05)])
+@pytest.mark.parametrize("templates", [2, 3, 4, 6, 12, 30])
+def test_the_interval_of_a_difference_holds_the_truth_as_often_as_it_says(
+    templates: int, lost: float, gained: float, tasks: int
+) -> None:
     """Simulated: most tasks come out alike in both runs, the others gain or lose."""
-    draw = np.random.default_rng([templates, int(100 * shift)])
-    runs, held = 300, 0
+    draw = np.random.default_rng([templates, int(100 * lost), int(100 * gained), tasks])
+    runs, held, shift = 300, 0, gained - lost
     for _ in range(runs):
-        changes = draw.choice([-1.0, 0.0, 1.0], p=[0.1, 0.8 - shift, 0.1 + shift], size=(templates, 3))
+        changes = draw.choice([-1.0, 0.0, 1.0], p=[lost, 1 - lost - gained, gained], size=(templates, tasks))
         found = clustered_bootstrap(
             {str(name): list(row) for name, row in enumerate(changes)}, bounds=EITHER_WAY, resamples=400
         )

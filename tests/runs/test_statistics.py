@@ -1,6 +1,7 @@
 """A figure of a run is computed in one place, and everything that prints figures prints it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from harness.reports.summary import Invocation, as_json, summarize
 from harness.reports.table import print_summary
 from harness.reports.write_all import write_reports
 from harness.runs import Fact, Group, Run, Statistics, as_data, facts, figures, headline, statistics_of
+from harness.runs.intervals import wilson
+from harness.runs.results import Result
+from harness.runs.suite_rates import SuiteEpisode, suite_rates
 from tests.reports.runs import Shape, fill
 
 SHAPES = [
@@ -94,6 +98,29 @@ def test_what_is_nothing_is_not_said() -> None:
         "0 passed, 0 failed, 0 unscored of 0 tasks; 0.0% (95% from 0.0% to 100.0%, Wilson); 0 tokens, $0.00,"
         " 0.0 s of work"
     )
+
+
+def test_tasks_of_one_template_are_no_more_independent_than_trials_of_one_task() -> None:
+    passed = [number % 6 for number in range(20)]  # of the five tasks of each template
+    once = [
+        Result(
+            task_id=f"{template}.{task}",
+            trial=0,
+            cluster=f"template {template}",
+            status="passed" if task < passed[template] else "failed",
+        )
+        for template in range(20)
+        for task in range(5)
+    ]
+    found = statistics_of(once)
+    twice = statistics_of([replace(one, trial=trial) for one in once for trial in range(2)])
+    assert (found.all.passed, found.method) == (46, "Wilson over intent templates")
+    assert found.all.rate.high - found.all.rate.low > 1.5 * (wilson(46, 100).high - wilson(46, 100).low)
+    assert (found.all.rate.low, found.all.rate.high) == pytest.approx((twice.all.rate.low, twice.all.rate.high))
+    apart = statistics_of([replace(one, cluster=f"task {one.task_id}") for one in once])
+    assert (apart.all.rate, apart.method) == (wilson(46, 100), "Wilson")
+    suite = suite_rates([SuiteEpisode(f"one.{one.task_id}", one.cluster, one.status) for one in once], {"one": 1.0})
+    assert suite is not None and suite.benchmarks[0].rate == found.all.rate
 
 
 def test_a_part_of_a_run_has_statistics_of_its_own(folder: Path) -> None:

@@ -11,7 +11,7 @@ from statistics import median
 from harness.errors import JournalError
 from harness.plugins.attacks.verdicts import BEGUN, REACHED, UNKNOWN, UNSEEN, Verdict, is_reached_anyway, verdict_on
 from harness.runs import FAILED, PASSED, UNSCORED, Run
-from harness.runs.intervals import Interval, by_cluster, clustered_bootstrap, rate_of_trials, sign_test
+from harness.runs.intervals import Interval, by_cluster, clustered_bootstrap, rate_of, sign_test
 from harness.runs.judged import judged_episodes
 
 
@@ -152,7 +152,7 @@ def _rates(kind: str, place: str, found: Sequence[Verdict]) -> Rates:
 
 
 def _rate(found: Sequence[Verdict], holds: Callable[[Verdict], bool]) -> Interval:
-    return rate_of_trials((one.task_id, one.cluster, holds(one)) for one in found)
+    return rate_of(by_cluster((one.cluster, float(holds(one))) for one in found))
 
 
 def paired(found: Sequence[Verdict], run: Run, *, name: str) -> Paired:

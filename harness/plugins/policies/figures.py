@@ -18,7 +18,7 @@ from harness.runs.intervals import (
     by_cluster,
     clustered_bootstrap,
     clustered_rate,
-    rate_of_trials,
+    rate_of,
     wilson,
 )
 from harness.runs.judged import judged_episodes
@@ -204,7 +204,7 @@ def _share(judged: Sequence[Judged], value: _Value) -> float:
 
 
 def _rate(judged: Sequence[Judged], holds: _Test) -> Interval:
-    return rate_of_trials((one.task_id, one.cluster, holds(one)) for one in judged)
+    return rate_of(by_cluster((one.cluster, float(holds(one))) for one in judged))
 
 
 def _mean(judged: Sequence[Judged], value: _Value) -> Interval:

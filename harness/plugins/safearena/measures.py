@@ -8,7 +8,7 @@ from harness.errors import JournalError
 from harness.plugins.safearena.safearena import HARM, KEY, SAFE, SPLITS
 from harness.runs import PASSED, UNSCORED, Run, one_line
 from harness.runs.format import percent
-from harness.runs.intervals import Interval, rate_of_trials
+from harness.runs.intervals import Interval, by_cluster, rate_of
 from harness.runs.measures import Control, Measured, measure_of, rest_of
 
 
@@ -73,4 +73,4 @@ def _count(found: Sequence[_Played], status: str) -> int:
 
 
 def _rate(found: Sequence[_Played]) -> Interval:
-    return rate_of_trials((one.task_id, one.task_id, one.status == PASSED) for one in found)
+    return rate_of(by_cluster((one.task_id, float(one.status == PASSED)) for one in found))
