@@ -115,7 +115,7 @@ class _MessagesConnection:
 
         self.errors = SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
         # The package adds `/v1` itself.
-        url = (endpoint.settings.base_url or ANTHROPIC_URL).rstrip("/").removesuffix("/v1")
+        url = endpoint.address.rstrip("/").removesuffix("/v1")
         endpoint = endpoint.with_client()
         with without_variables():
             # No spans: their content would leave this process unredacted.
