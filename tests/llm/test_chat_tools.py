@@ -101,6 +101,27 @@ async def test_tokens_of_the_cache_and_of_reasoning_are_counted_and_priced_apart
 
 
 @pytest.mark.parametrize(
+    ("counts", "reasoning", "completion"),
+    [
+        ((10120, 1499, 14428), 2809, 4308),  # xAI
+        ((20, 151, 553), 0, 533),  # Gemini
+        ((20, 151, 171), 100, 151),  # OpenAI
+        ((20, 151, 3), 0, 151),
+        ((20, 151, None), 0, 151),
+        ((20, 151, 1 << 60), 0, 151),
+        ((0, 151, 553), 0, 151),
+    ],
+)
+async def test_reasoning_that_is_in_the_total_only_is_counted(
+    counts: tuple[Any, ...], reasoning: int, completion: int
+) -> None:
+    usage = dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), counts, strict=True))
+    usage |= {"completion_tokens_details": {"reasoning_tokens": reasoning}}
+    reply, _ = await asked(answer("stop", usage, content="hi"))
+    assert (reply.usage.completion_tokens, reply.usage.reasoning_tokens) == (completion, reasoning)
+
+
+@pytest.mark.parametrize(
     ("finish", "message", "unfinished"),
     [
         ("stop", {"content": "hi"}, ""),

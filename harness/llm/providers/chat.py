@@ -190,7 +190,7 @@ def read_completion(content: bytes) -> Answer:
         text=_text(message.get("content")),
         model=short(data.get("model")),
         prompt_tokens=count(counts.get("prompt_tokens")),
-        completion_tokens=count(counts.get("completion_tokens")),
+        completion_tokens=_completion_tokens(counts),
         cached_tokens=count(prompt.get("cached_tokens")),
         reasoning_tokens=count(completion.get("reasoning_tokens")),
         tool_calls=tuple(_calls(message.get("tool_calls"))),
@@ -199,6 +199,16 @@ def read_completion(content: bytes) -> Answer:
         reasoning=next((text for name in _REASONING if (text := whole(message.get(name)))), ""),
         items=_items(message),
     )
+
+
+def _completion_tokens(counts: Mapping[str, Any]) -> int:
+    """All of them: Gemini and xAI count those of reasoning in the total only.
+
+    Source: https://docs.x.ai/docs/key-information/consumption-and-rate-limits.
+    """
+    prompt, said, total = (count(counts.get(f"{kind}_tokens")) for kind in ("prompt", "completion", "total"))
+    # Without a count of the prompt the total would be taken for the completion.
+    return max(said, total - prompt) if prompt else said
 
 
 def _choice(data: Any) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
