@@ -192,6 +192,7 @@ def read_completion(content: bytes) -> Answer:
         prompt_tokens=count(counts.get("prompt_tokens")),
         completion_tokens=_completion_tokens(counts),
         cached_tokens=count(prompt.get("cached_tokens")),
+        cache_write_tokens=count(prompt.get("cache_write_tokens")),  # OpenRouter, which serves Claude
         reasoning_tokens=count(completion.get("reasoning_tokens")),
         tool_calls=tuple(_calls(message.get("tool_calls"))),
         finish_reason="refusal" if refusal else _FINISHES.get(str(finish), ""),
