@@ -185,6 +185,20 @@ async def test_a_stream_that_is_cut_off_is_asked_for_again(interface: str) -> No
     assert answer.body == whole and answer.usage.requests == 3
 
 
+async def test_a_null_in_a_streamed_message_takes_no_count_back() -> None:
+    begun = {"input_tokens": 1000, "cache_read_input_tokens": 5000, "cache_creation_input_tokens": 100}
+    said = events(
+        {"type": "message_start", "message": {"model": "m-1", "content": [], "usage": begun | {"output_tokens": 1}}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": dict.fromkeys(begun)},
+        {"type": "message_delta", "delta": {}, "usage": dict.fromkeys(begun) | {"output_tokens": 50}},
+        {"type": "message_stop"},
+    )
+    async with passing(Server((200, said))) as passthrough:
+        usage = (await passthrough.send(ForeignRequest(interface="messages", body=ODD))).usage
+    assert (usage.prompt_tokens, usage.cached_tokens, usage.cache_write_tokens) == (6100, 5000, 100)
+    assert usage.completion_tokens == 50 and usage.priced and usage.cost_usd == 6150
+
+
 async def test_a_configured_model_takes_the_place_of_any_other() -> None:
     server = Server((200, json.dumps(WHOLE["chat"]).encode()))
     async with passing(server, model="small") as passthrough:

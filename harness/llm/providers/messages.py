@@ -289,5 +289,6 @@ def message_of(events: Sequence[JsonObject]) -> bytes:
 
 
 def _counts(event: JsonObject) -> JsonObject:
+    """What an event counts; null says nothing, and an earlier event may have counted it."""
     counts = event.get("usage")
-    return counts if isinstance(counts, dict) else {}
+    return given(**counts) if isinstance(counts, dict) else {}
