@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from harness.api import Answer, ChatSettings, RetryableError
-from harness.codec import JsonObject, dumps
+from harness.codec import JsonObject, dumps, loads
 from harness.errors import ConfigError
 from harness.llm.answer import count, excerpt, given, mappings, parsed, short, token_details, whole
 from harness.llm.connection import Connection, openai_errors
@@ -115,6 +116,7 @@ class _ChatConnection:
 
         endpoint = endpoint.with_client()
         self._model = settings.model
+        self._has_deployments = endpoint.azure and bool(endpoint.settings.api_version)
         self._client = endpoint.connect()
         self._raw = self._client.chat.completions.with_raw_response  # imported now, as the browser comes up meanwhile
         self.errors = openai_errors()
@@ -130,7 +132,14 @@ class _ChatConnection:
 
     async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
         """See `Connection.pass_on`."""
-        return await self._copied.send(body, headers)
+        return await self._copied.send(body, headers, below=self._deployment(body))
+
+    def _deployment(self, body: bytes) -> str:
+        """The path of a model in dated versions of Azure's interface; the package adds it for its own bodies only."""
+        match loads(body) if self._has_deployments else None:
+            case {"model": str(model)} if model:
+                return f"/deployments/{quote(model, safe='')}"
+        return ""
 
     async def close(self) -> None:
         await self._client.close()
