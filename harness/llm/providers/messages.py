@@ -229,6 +229,7 @@ def read_message(content: bytes) -> Answer:
     usage = data.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     details = counts.get("output_tokens_details")
+    lifetimes = counts.get("cache_creation")
     cached, written = (count(counts.get(f"cache_{name}_input_tokens")) for name in ("read", "creation"))
     finish = _FINISHES.get(str(data.get("stop_reason")), "")
     return Answer(
@@ -239,6 +240,7 @@ def read_message(content: bytes) -> Answer:
         completion_tokens=count(counts.get("output_tokens")),
         cached_tokens=cached,
         cache_write_tokens=written,
+        cache_write_1h_tokens=count(lifetimes.get("ephemeral_1h_input_tokens")) if isinstance(lifetimes, dict) else 0,
         reasoning_tokens=count(details.get("thinking_tokens")) if isinstance(details, dict) else 0,
         tool_calls=tuple(_call(block) for block in blocks if block.get("type") == "tool_use"),
         finish_reason=finish,
