@@ -53,6 +53,8 @@ class Answer:
     """Of the prompt's, those the endpoint had in its cache."""
     cache_write_tokens: int = 0
     """Of the prompt's, those it wrote to its cache."""
+    cache_write_1h_tokens: int = 0
+    """Of those, the ones it keeps for an hour, which have a price of their own."""
     reasoning_tokens: int = 0
     """Of the completion's, those nobody sees."""
     tool_calls: tuple[ToolCall, ...] = ()

@@ -25,7 +25,7 @@ from harness.secrets.config_secrets import REDACTED, redacted_settings
 from harness.settings.fields import Tree, flat
 
 _GLOBAL = "@package _global_"
-_FROM_ELSEWHERE = re.compile(r"\$\{(oc\.env:\w+(,null)?|openai_key:\$\{judge\.base_url\})\}")
+_FROM_ELSEWHERE = re.compile(r"\$\{(oc\.env:\w+(,null)?|openai_key:\$\{judge\.base_url\},\$\{judge\.api\})\}")
 """A secret that is not in the file."""
 
 

@@ -40,7 +40,9 @@ def check_key(settings: LlmSettings | JudgeSettings, group: str) -> None:
 
 def endpoint_of_settings(settings: ModelSettings, name: str, base_url: str | None, client: Any) -> Endpoint:
     """`base_url` takes the place of the configured one."""
-    url = base_url or settings.base_url or providers.provider_of(provider_name(settings)).default_url
+    url = base_url or settings.base_url
+    if not url and settings.kind != "azure":  # whose resource nobody can know
+        url = providers.provider_of(provider_name(settings)).default_url
     return Endpoint(replace(settings, base_url=url), group=name, http_client=client)
 
 

@@ -13,14 +13,14 @@ from harness.llm.connection import SdkErrors, error_body, plain_options
 
 # An agent's process chooses the headers, and may choose others for each request.
 _MOST_KINDS = 16
-"""Sets of headers for which a request is kept."""
+"""Paths with sets of headers for which a request is kept."""
 _OF_ONE = (b"content-length", b"transfer-encoding", b"cookie")
 """Headers that are not copied."""
 _Headers = tuple[tuple[str, str], ...]
 
 
 class CopiedRequests:
-    """Requests to one address of an endpoint."""
+    """Requests to one interface of an endpoint."""
 
     def __init__(self, package: Any, http: AsyncClient, path: str, errors: SdkErrors) -> None:
         """
@@ -34,15 +34,16 @@ class CopiedRequests:
         self._http = http
         self._path = path
         self._errors: Any = errors
-        self._made: dict[_Headers, Request] = {}
+        self._made: dict[tuple[str, _Headers], Request] = {}
 
-    async def send(self, body: bytes, headers: Mapping[str, str]) -> Response:
-        """See `Connection.pass_on`."""
-        kind = tuple(sorted(headers.items()))
+    async def send(self, body: bytes, headers: Mapping[str, str], *, below: str = "") -> Response:
+        """See `Connection.pass_on`; `below`: a path that comes before that of the interface."""
+        path = f"{below}{self._path}"
+        kind = (path, tuple(sorted(headers.items())))
         if (made := self._made.get(kind)) is not None:
             return await self._copy(made, body)
         options = plain_options(headers)
-        response: Response = await self._package.post(self._path, cast_to=Response, content=body, options=options)
+        response: Response = await self._package.post(path, cast_to=Response, content=body, options=options)
         if len(self._made) < _MOST_KINDS:
             self._made[kind] = response.request
         return response

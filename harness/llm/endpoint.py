@@ -72,6 +72,11 @@ class Endpoint:
         return (self.settings.api_key or "").strip()
 
     @property
+    def address(self) -> str:
+        """Where its requests go, whatever their interface: its key is for no other server."""
+        return self.settings.base_url or OPENAI_URL
+
+    @property
     def azure(self) -> bool:
         return self.settings.kind == "azure"
 
@@ -79,7 +84,7 @@ class Endpoint:
     def label(self) -> str:
         """The address for messages: without credentials, query or trailing slash."""
         # Up to the last `@` before the path: a password may hold others, and what else a query begins with.
-        return re.sub(r"//[^/]*@", "//", self.settings.base_url or OPENAI_URL).partition("?")[0].rstrip("/")
+        return re.sub(r"//[^/]*@", "//", self.address).partition("?")[0].rstrip("/")
 
     def check_key(self) -> None:
         """See that there is a key where the endpoint is known to need one.
@@ -87,9 +92,14 @@ class Endpoint:
         Raises:
             ConfigError: There is none.
         """
-        host = urlsplit(self.settings.base_url or OPENAI_URL).hostname or ""
+        host = urlsplit(self.address).hostname or ""
         variable = _AZURE_KEY_VARIABLE if self.azure else KEY_VARIABLES.get(host)
         has_key = self.key or any(name.lower() in _KEY_HEADERS for name in self.settings.headers)
+        if variable is not None and not has_key and variable in os.environ:  # which other settings read
+            raise ConfigError(
+                f"{self.label} needs a key, and {self.group}.api_key is not set;"
+                f" give {self.group}.api_key='${{oc.env:{variable}}}'"
+            )
         if variable is not None and not has_key:
             raise ConfigError(
                 f"{self.label} needs a key, and {variable} is not set; set {variable}, or {self.group}.api_key"
@@ -97,7 +107,7 @@ class Endpoint:
 
     def redact(self, text: str) -> str:
         """`text` without the key, headers and password, should the server have quoted them."""
-        password = urlsplit(self.settings.base_url or "").password or ""
+        password = urlsplit(self.address).password or ""
         # The password as it stands in the address, and decoded, as it is sent.
         for secret in (self.key, password, unquote(password), *self.settings.headers.values()):
             text = text.replace(secret, "[key]") if secret else text
@@ -126,8 +136,8 @@ class Endpoint:
         shared = self.client_options()
         with without_variables():
             if not self.azure:
-                return AsyncOpenAI(base_url=self.settings.base_url or OPENAI_URL, **shared)
-            resource = str(self.settings.base_url).rstrip("/")
+                return AsyncOpenAI(base_url=self.address, **shared)
+            resource = self.address.rstrip("/")
             if self.settings.api_version:
                 return AsyncAzureOpenAI(azure_endpoint=resource, api_version=self.settings.api_version, **shared)
             url = resource if resource.endswith("/openai/v1") else f"{resource}/openai/v1"

@@ -178,4 +178,5 @@ class Exchanger:
             reasoning_tokens=min(answer.reasoning_tokens, completion),
         )
         price = self.prices.get(model) or self.prices.get(answer.model)
-        return with_cost(usage, price if prompt else None)  # no prompt has no tokens: they were not counted
+        # No prompt has no tokens: they were not counted.
+        return with_cost(usage, price if prompt else None, written_1h=answer.cache_write_1h_tokens)

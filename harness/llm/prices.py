@@ -23,17 +23,33 @@ class Price:
     """Of the prompt's tokens that were read from the cache; None = as others."""
     cache_write_per_mtok: float | None = None
     """Of those that were written into it; None = as others."""
+    cache_write_1h_per_mtok: float | None = None
+    """Of those that it keeps for an hour; None = twice the prompt's, as Anthropic's, if writing has a price at all."""
+
+    def surcharge(self, written: int, written_1h: int) -> float:
+        """What writing so many tokens into the cache adds to their price, in millionths of a dollar.
+
+        Args:
+            written: All of them.
+            written_1h: Those that are kept for an hour.
+        """
+        usual = _or(self.cache_write_per_mtok, self.prompt_per_mtok)
+        doubled = usual if self.cache_write_per_mtok is None else _TIMES_1H * self.prompt_per_mtok
+        hour = _or(self.cache_write_1h_per_mtok, doubled)
+        return (written - written_1h) * (usual - self.prompt_per_mtok) + written_1h * (hour - self.prompt_per_mtok)
 
 
 _DEAREST = 1e9
-_REQUIRED, _FURTHER = {"prompt", "completion"}, {"cached", "cache_write"}
+_TIMES_1H = 2
+"""Source: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching, Pricing."""
+_REQUIRED, _FURTHER = {"prompt", "completion"}, {"cached", "cache_write", "cache_write_1h"}
 
 
 def read_prices(table: Mapping[str, Any], source: str) -> dict[str, Price]:
-    """Turn `{model: {prompt, completion[, cached][, cache_write]}}` (US dollars per million tokens) into prices.
+    """Turn `{model: {prompt, completion[, cached][, cache_write][, cache_write_1h]}}` into prices.
 
     Args:
-        table: Plain data, as read from the YAML.
+        table: Plain data, as read from the YAML; US dollars per million tokens.
         source: Its name in error messages.
     Raises:
         ConfigError: An entry is not two numbers of at least 0.
@@ -44,8 +60,8 @@ def read_prices(table: Mapping[str, Any], source: str) -> dict[str, Price]:
 def _price(entry: Any, place: str) -> Price:
     if not isinstance(entry, Mapping) or not _REQUIRED <= set(entry) <= _REQUIRED | _FURTHER:
         raise ConfigError(
-            f"{place}: expected the keys prompt and completion, and perhaps cached and cache_write, in US dollars per"
-            " million tokens"
+            f"{place}: expected the keys prompt and completion, and perhaps cached, cache_write and cache_write_1h,"
+            " in US dollars per million tokens"
         )
     for key, value in entry.items():
         # A bool is an int in Python: `true` would be a price of 1.
@@ -54,15 +70,20 @@ def _price(entry: Any, place: str) -> Price:
     return Price(**{f"{key}_per_mtok": float(value) for key, value in entry.items()})
 
 
-def with_cost(usage: Usage, price: Price | None) -> Usage:
-    """The usage with its cost and what the cache saved; without a price it says so."""
+def with_cost(usage: Usage, price: Price | None, *, written_1h: int = 0) -> Usage:
+    """The usage with its cost and what the cache saved; without a price it says so.
+
+    Args:
+        usage: Of one answer.
+        price: Of its model.
+        written_1h: Tokens that the provider's cache keeps for an hour.
+    """
     if price is None:
         return replace(usage, cost_usd=0.0, saved_usd=0.0, priced=False)
     cached, written = usage.cached_tokens, usage.cache_write_tokens
     discount = cached * (price.prompt_per_mtok - _or(price.cached_per_mtok, price.prompt_per_mtok))
-    surcharge = written * (_or(price.cache_write_per_mtok, price.prompt_per_mtok) - price.prompt_per_mtok)
     full = usage.prompt_tokens * price.prompt_per_mtok + usage.completion_tokens * price.completion_per_mtok
-    saved = discount - surcharge
+    saved = discount - price.surcharge(written, min(written_1h, written))
     return replace(usage, cost_usd=(full - saved) / 1e6, saved_usd=saved / 1e6, priced=True)
 
 

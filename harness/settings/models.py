@@ -10,6 +10,8 @@ from harness.settings.fields import REQUIRED, Tree, setting
 from harness.settings.plugin import PluginSettings
 
 _OPENAI = "https://api.openai.com/"
+_OF_OPENAI = ("chat", "responses")
+"""Formats that OpenAI made; a provider of one's own may have another address."""
 _TEMPERATURE = ValueRange(0, 100)
 _CACHE_MODES = ("off", "read", "readwrite")
 _CACHE_MB = 2048.0
@@ -180,6 +182,12 @@ def default_cache_folder() -> Path:
 
 
 # Not to another address: with `judge.base_url` the key of one server would be sent to another.
-def openai_key(base_url: str | None) -> str | None:
-    """The key in OPENAI_API_KEY, for OpenAI's own endpoint and no other."""
-    return os.environ.get("OPENAI_API_KEY") if base_url is None or base_url.startswith(_OPENAI) else None
+def openai_key(base_url: str | None, api: str) -> str | None:
+    """The key in OPENAI_API_KEY, for OpenAI's own endpoint and no other.
+
+    Args:
+        base_url: None = that of the format's maker.
+        api: The format.
+    """
+    is_openai = api in _OF_OPENAI if base_url is None else base_url.startswith(_OPENAI)
+    return os.environ.get("OPENAI_API_KEY") if is_openai else None

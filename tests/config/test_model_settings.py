@@ -8,7 +8,8 @@ from harness.choices import OnDivergence
 from harness.cli import configured
 from harness.config import PROJECT
 from harness.errors import ConfigError
-from harness.settings.models import CacheSettings
+from harness.evaluation.endpoint_settings import check_key, endpoint_of_settings
+from harness.settings.models import CacheSettings, JudgeSettings
 
 pytestmark = pytest.mark.integration
 KEY = "sk-of-openai-0123456789"
@@ -53,6 +54,8 @@ def test_without_a_judges_name_there_is_none() -> None:
         ("judge.base_url=http://127.0.0.1:1/v1", None),
         ("judge.base_url=https://api.openai.com.evil.test/v1", None),
         ("judge.base_url=https://api.openai.com@evil.test/v1", None),
+        ("judge.api=responses", KEY),
+        ("judge.api=messages", None),
         ("judge=none", None),
         ("judge=ollama", None),
     ],
@@ -60,6 +63,31 @@ def test_without_a_judges_name_there_is_none() -> None:
 def test_openais_key_goes_to_openai_only(override: str, key: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert configured([override]).judge.api_key == key
+
+
+@pytest.mark.parametrize(
+    ("given", "fix"),
+    [(None, "set ANTHROPIC_API_KEY, or judge.api_key"), (KEY, "judge.api_key='${oc.env:ANTHROPIC_API_KEY}'")],
+)
+def test_a_judge_at_another_maker_needs_a_key_of_its_own(
+    given: str | None, fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    if given is not None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", given)
+    overrides = ["judge.api=messages", "judge.model=claude-sonnet-4-6"]
+    with pytest.raises(ConfigError, match=r"^https://api\.anthropic\.com needs a key") as refused:
+        check_key(configured(overrides).judge, "judge")
+    assert str(refused.value).endswith(fix)
+    if given is not None:
+        check_key(configured([*overrides, "judge.api_key=${oc.env:ANTHROPIC_API_KEY}"]).judge, "judge")
+
+
+def test_an_azure_resource_is_never_another_makers_address() -> None:
+    judge = JudgeSettings(kind="azure", api="messages", model="m", api_key=KEY)
+    with pytest.raises(ConfigError, match=r"judge\.base_url is missing"):
+        endpoint_of_settings(judge, "judge", None, None)
 
 
 def test_what_is_asked_of_a_judge_is_measured_and_its_defaults_are_as_before() -> None:

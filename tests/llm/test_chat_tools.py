@@ -90,14 +90,36 @@ async def test_tokens_of_the_cache_and_of_reasoning_are_counted_and_priced_apart
     usage = {
         "prompt_tokens": 1000,
         "completion_tokens": 100,
-        "prompt_tokens_details": {"cached_tokens": 800},
+        "prompt_tokens_details": {"cached_tokens": 800, "cache_write_tokens": 100},
         "completion_tokens_details": {"reasoning_tokens": 64},
     }
-    price = Price(prompt_per_mtok=10.0, completion_per_mtok=20.0, cached_per_mtok=1.0)
+    price = Price(prompt_per_mtok=10.0, completion_per_mtok=20.0, cached_per_mtok=1.0, cache_write_per_mtok=12.5)
     reply, _ = await asked(answer("stop", usage, content="hi"), prices={"scripted": price})
     assert (reply.usage.cached_tokens, reply.usage.reasoning_tokens, reply.usage.prompt_tokens) == (800, 64, 1000)
-    assert reply.usage.cost_usd == pytest.approx((200 * 10 + 800 * 1 + 100 * 20) / 1e6)
-    assert reply.usage.saved_usd == pytest.approx(800 * 9 / 1e6)
+    assert reply.usage.cache_write_tokens == 100
+    assert reply.usage.cost_usd == pytest.approx((100 * 10 + 800 * 1 + 100 * 12.5 + 100 * 20) / 1e6)
+    assert reply.usage.saved_usd == pytest.approx((800 * 9 - 100 * 2.5) / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("counts", "reasoning", "completion"),
+    [
+        ((10120, 1499, 14428), 2809, 4308),  # xAI
+        ((20, 151, 553), 0, 533),  # Gemini
+        ((20, 151, 171), 100, 151),  # OpenAI
+        ((20, 151, 3), 0, 151),
+        ((20, 151, None), 0, 151),
+        ((20, 151, 1 << 60), 0, 151),
+        ((0, 151, 553), 0, 151),
+    ],
+)
+async def test_reasoning_that_is_in_the_total_only_is_counted(
+    counts: tuple[Any, ...], reasoning: int, completion: int
+) -> None:
+    usage = dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), counts, strict=True))
+    usage |= {"completion_tokens_details": {"reasoning_tokens": reasoning}}
+    reply, _ = await asked(answer("stop", usage, content="hi"))
+    assert (reply.usage.completion_tokens, reply.usage.reasoning_tokens) == (completion, reasoning)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from harness.llm.endpoint import Endpoint
 from harness.llm.http_client import bounded_client
 from harness.llm.limiter import Clock, Limiter
 from harness.llm.permits import RateLimiter
-from harness.llm.prices import Price
+from harness.llm.prices import Price, read_prices
 from harness.records import ComputerTool, Message, Reply, Tool
 from harness.settings.models import EndpointSettings
 from tests.llm.test_endpoint_model import ASKED, KEY, Waits, chat, mocked, requests_at, scripted
@@ -292,6 +292,27 @@ async def test_what_was_sent_before_is_read_from_the_cache(api: str) -> None:
     assert (first.saved_usd < 0) == (api == "messages"), "writing costs more than reading nothing saves"
 
 
+@pytest.mark.parametrize(
+    ("table", "cost"),
+    [
+        ({}, 1000 * 10),
+        ({"cache_write": 12.5}, 300 * 12.5 + 600 * 20 + 100 * 10),
+        ({"cache_write": 12.5, "cache_write_1h": 15}, 300 * 12.5 + 600 * 15 + 100 * 10),
+        ({"cache_write_1h": 15}, 400 * 10 + 600 * 15),
+    ],
+)
+async def test_what_is_kept_for_an_hour_has_its_own_price(table: dict[str, float], cost: float) -> None:
+    kept = {"ephemeral_5m_input_tokens": 300, "ephemeral_1h_input_tokens": 600}
+    usage = {"input_tokens": 100, "cache_creation_input_tokens": 900, "cache_creation": kept, "output_tokens": 0}
+    prices = read_prices({"scripted": {"prompt": 10, "completion": 1, **table}}, "p.yaml")
+    body = {"content": [], "stop_reason": "end_turn", "usage": usage}
+    async with chat(mocked(lambda _: httpx2.Response(200, json=body)), Waits(), api="messages", prices=prices) as model:
+        found = (await model.ask(ASKED)).usage
+    assert (found.prompt_tokens, found.cache_write_tokens) == (1000, 900)
+    assert found.cost_usd == pytest.approx(cost / 1e6)
+    assert found.saved_usd == pytest.approx((1000 * 10 - cost) / 1e6)
+
+
 @each_api
 async def test_a_part_is_never_more_than_the_whole(api: str) -> None:
     absurd = {
@@ -303,6 +324,7 @@ async def test_a_part_is_never_more_than_the_whole(api: str) -> None:
     counted = {"prompt_tokens": 10, "completion_tokens": 2, "input_tokens": 10, "output_tokens": 2}
     details = {f"{kind}_tokens_details": absurd for kind in ("prompt", "completion", "input", "output")}
     usage = {**counted, **details, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 7}
+    usage |= {"cache_creation": {"ephemeral_1h_input_tokens": 1 << 39}}
     body = {"output": [], "content": [], "choices": [{"message": {"content": "x"}}], "usage": usage}
     price = Price(prompt_per_mtok=10, completion_per_mtok=1, cached_per_mtok=0, cache_write_per_mtok=0)
     async with chat(

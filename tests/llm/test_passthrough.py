@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import httpx2
 import pytest
 
 from harness.api import ChatSettings
@@ -20,7 +21,7 @@ from harness.llm.prices import Price
 from harness.llm.token_ids import TokenIds
 from harness.loopback_server import serving
 from harness.settings.models import EndpointSettings
-from tests.llm.test_endpoint_model import KEY, Waits
+from tests.llm.test_endpoint_model import KEY, Waits, mocked
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
 PRICE = Price(prompt_per_mtok=1e6, completion_per_mtok=1e6)
@@ -183,6 +184,49 @@ async def test_a_stream_that_is_cut_off_is_asked_for_again(interface: str) -> No
     async with passing(server) as passthrough:
         answer = await passthrough.send(ForeignRequest(interface=interface, body=ODD))
     assert answer.body == whole and answer.usage.requests == 3
+
+
+@pytest.mark.parametrize(
+    ("version", "addresses"),
+    [
+        (None, ["v1/chat/completions"] * 4),
+        (
+            "2024-10-21",
+            [f"deployments/{name}/chat/completions?api-version=2024-10-21" for name in ("m", "small", "m", "a%2Fb")],
+        ),
+    ],
+)
+async def test_azure_is_asked_for_the_deployment_that_the_body_names(version: str | None, addresses: list[str]) -> None:
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return httpx2.Response(200, json=WHOLE["chat"])
+
+    resource = "https://me.openai.azure.com"
+    endpoint = mocked(handler, base_url=resource, api_key=KEY, kind="azure", api_version=version)
+    exchanger = Exchanger(endpoint, ChatSettings(model="m"), retrier=Waits().retrier(), prices={})
+    passthrough = Passthrough(exchanger, OutageWaiter(Unlimited(), max_outage_s=0.0))
+    bodies = [ODD, b'{"model": "small"}', ODD, b'{"model": "a/b"}']
+    for body in bodies:
+        assert (await passthrough.send(ForeignRequest(interface="chat", body=body))).status == 200
+    assert [str(request.url) for request in seen] == [f"{resource}/openai/{one}" for one in addresses]
+    assert [request.content for request in seen] == bodies
+    assert all(KEY in str(dict(request.headers)) for request in seen)
+
+
+async def test_a_null_in_a_streamed_message_takes_no_count_back() -> None:
+    begun = {"input_tokens": 1000, "cache_read_input_tokens": 5000, "cache_creation_input_tokens": 100}
+    said = events(
+        {"type": "message_start", "message": {"model": "m-1", "content": [], "usage": begun | {"output_tokens": 1}}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": dict.fromkeys(begun)},
+        {"type": "message_delta", "delta": {}, "usage": dict.fromkeys(begun) | {"output_tokens": 50}},
+        {"type": "message_stop"},
+    )
+    async with passing(Server((200, said))) as passthrough:
+        usage = (await passthrough.send(ForeignRequest(interface="messages", body=ODD))).usage
+    assert (usage.prompt_tokens, usage.cached_tokens, usage.cache_write_tokens) == (6100, 5000, 100)
+    assert usage.completion_tokens == 50 and usage.priced and usage.cost_usd == 6150
 
 
 async def test_a_configured_model_takes_the_place_of_any_other() -> None:

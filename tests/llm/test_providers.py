@@ -5,16 +5,21 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx2
 import pytest
 
 from harness.api import Answer, ChatSettings, Message, ModelProvider, RetryableError, Tool, text_of
 from harness.codec import JsonObject, loads
 from harness.errors import ConfigError, ModelRejected
-from harness.evaluation.endpoint_settings import provider_name
+from harness.evaluation.endpoint_settings import endpoint_of_settings, provider_name
 from harness.llm import providers
 from harness.llm.answer import given, mappings, parsed
+from harness.llm.circuit_breaker import OutageWaiter
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
+from harness.llm.exchange import Exchanger
+from harness.llm.passthrough import ForeignRequest, Passthrough
+from harness.llm.permits import Unlimited
 from harness.llm.recorded_answer import calls_of, tools_of
 from harness.llm.request_frame import body_of
 from harness.loopback_server import serving
@@ -117,6 +122,25 @@ async def test_what_the_endpoint_refuses_stops_the_run_without_the_key() -> None
     async with asking(Station((401, f'{{"error": {{"message": "bad {KEY}"}}}}'.encode())), Waits()) as model:
         with pytest.raises(ModelRejected, match=r"HTTP 401 \(bad \[key\]\); check llm\.api_key"):
             await model.ask(ASKED)
+
+
+@pytest.mark.parametrize("interface", ["messages", "telegraph"])
+async def test_a_process_that_speaks_anothers_format_sends_no_key_there(
+    interface: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(Telegraph, "default_url", "https://wire.test")
+    hosts: list[str] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        hosts.append(request.url.host)
+        return httpx2.Response(404, json={"error": {"message": "no such path"}})
+
+    llm = LlmSettings(model="gpt-4o", name="openai", base_url=None, api_key=KEY)
+    client = httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
+    exchanger = Exchanger(endpoint_of_settings(llm, "llm", None, client), llm, retrier=Waits().retrier(), prices={})
+    passthrough = Passthrough(exchanger, OutageWaiter(Unlimited(), max_outage_s=0.0))
+    answer = await passthrough.send(ForeignRequest(interface=interface, body=b'{"model": "m"}'))
+    assert (answer.status, hosts) == (404, ["api.openai.com"]) and "https://api.openai.com/v1 rejected" in caplog.text
 
 
 async def test_what_the_format_does_not_have_is_one_sentence() -> None:

@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from harness.api import Answer, ChatSettings, RetryableError
-from harness.codec import JsonObject, dumps
+from harness.codec import JsonObject, dumps, loads
 from harness.errors import ConfigError
 from harness.llm.answer import count, excerpt, given, mappings, parsed, short, token_details, whole
 from harness.llm.connection import Connection, openai_errors
@@ -115,6 +116,7 @@ class _ChatConnection:
 
         endpoint = endpoint.with_client()
         self._model = settings.model
+        self._has_deployments = endpoint.azure and bool(endpoint.settings.api_version)
         self._client = endpoint.connect()
         self._raw = self._client.chat.completions.with_raw_response  # imported now, as the browser comes up meanwhile
         self.errors = openai_errors()
@@ -130,7 +132,14 @@ class _ChatConnection:
 
     async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
         """See `Connection.pass_on`."""
-        return await self._copied.send(body, headers)
+        return await self._copied.send(body, headers, below=self._deployment(body))
+
+    def _deployment(self, body: bytes) -> str:
+        """The path of a model in dated versions of Azure's interface; the package adds it for its own bodies only."""
+        match loads(body) if self._has_deployments else None:
+            case {"model": str(model)} if model:
+                return f"/deployments/{quote(model, safe='')}"
+        return ""
 
     async def close(self) -> None:
         await self._client.close()
@@ -190,8 +199,9 @@ def read_completion(content: bytes) -> Answer:
         text=_text(message.get("content")),
         model=short(data.get("model")),
         prompt_tokens=count(counts.get("prompt_tokens")),
-        completion_tokens=count(counts.get("completion_tokens")),
+        completion_tokens=_completion_tokens(counts),
         cached_tokens=count(prompt.get("cached_tokens")),
+        cache_write_tokens=count(prompt.get("cache_write_tokens")),  # OpenRouter, which serves Claude
         reasoning_tokens=count(completion.get("reasoning_tokens")),
         tool_calls=tuple(_calls(message.get("tool_calls"))),
         finish_reason="refusal" if refusal else _FINISHES.get(str(finish), ""),
@@ -199,6 +209,16 @@ def read_completion(content: bytes) -> Answer:
         reasoning=next((text for name in _REASONING if (text := whole(message.get(name)))), ""),
         items=_items(message),
     )
+
+
+def _completion_tokens(counts: Mapping[str, Any]) -> int:
+    """All of them: Gemini and xAI count those of reasoning in the total only.
+
+    Source: https://docs.x.ai/docs/key-information/consumption-and-rate-limits.
+    """
+    prompt, said, total = (count(counts.get(f"{kind}_tokens")) for kind in ("prompt", "completion", "total"))
+    # Without a count of the prompt the total would be taken for the completion.
+    return max(said, total - prompt) if prompt else said
 
 
 def _choice(data: Any) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:

@@ -115,7 +115,7 @@ class _MessagesConnection:
 
         self.errors = SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
         # The package adds `/v1` itself.
-        url = (endpoint.settings.base_url or ANTHROPIC_URL).rstrip("/").removesuffix("/v1")
+        url = endpoint.address.rstrip("/").removesuffix("/v1")
         endpoint = endpoint.with_client()
         with without_variables():
             # No spans: their content would leave this process unredacted.
@@ -229,6 +229,7 @@ def read_message(content: bytes) -> Answer:
     usage = data.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     details = counts.get("output_tokens_details")
+    lifetimes = counts.get("cache_creation")
     cached, written = (count(counts.get(f"cache_{name}_input_tokens")) for name in ("read", "creation"))
     finish = _FINISHES.get(str(data.get("stop_reason")), "")
     return Answer(
@@ -239,6 +240,7 @@ def read_message(content: bytes) -> Answer:
         completion_tokens=count(counts.get("output_tokens")),
         cached_tokens=cached,
         cache_write_tokens=written,
+        cache_write_1h_tokens=count(lifetimes.get("ephemeral_1h_input_tokens")) if isinstance(lifetimes, dict) else 0,
         reasoning_tokens=count(details.get("thinking_tokens")) if isinstance(details, dict) else 0,
         tool_calls=tuple(_call(block) for block in blocks if block.get("type") == "tool_use"),
         finish_reason=finish,
@@ -289,5 +291,6 @@ def message_of(events: Sequence[JsonObject]) -> bytes:
 
 
 def _counts(event: JsonObject) -> JsonObject:
+    """What an event counts; null says nothing, and an earlier event may have counted it."""
     counts = event.get("usage")
-    return counts if isinstance(counts, dict) else {}
+    return given(**counts) if isinstance(counts, dict) else {}

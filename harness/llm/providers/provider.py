@@ -4,7 +4,7 @@ from abc import abstractmethod
 
 from harness.api import ChatSettings, Message, ModelProvider
 from harness.llm.connection import Connection, PlainConnection
-from harness.llm.endpoint import OPENAI_URL, Endpoint
+from harness.llm.endpoint import Endpoint
 
 
 class SdkProvider(ModelProvider):
@@ -27,7 +27,7 @@ def connect(provider: ModelProvider, endpoint: Endpoint, settings: ChatSettings)
     """
     if isinstance(provider, SdkProvider):
         return provider.connect(endpoint, settings)
-    url = (endpoint.settings.base_url or provider.default_url or OPENAI_URL).rstrip("/") + provider.path
+    url = endpoint.address.rstrip("/") + provider.path
     headers = {**({"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}), **endpoint.settings.headers}
     return PlainConnection(url, headers, endpoint.with_client().http_client)
 
