@@ -123,12 +123,13 @@ class Comparison:
     sites: tuple[SiteChange, ...]
     effort: tuple[Effort, ...]
     only_before: tuple[str, ...]
+    """Tasks that the other run was not asked; so `only_after`."""
     only_after: tuple[str, ...]
     differing: tuple[str, ...]
     """Tasks of the same id that are not the same task."""
     unscored_before: tuple[str, ...]
     unscored_after: tuple[str, ...]
-    """Common tasks without a score; those unscored in both stand in both."""
+    """Common tasks without a score, those not begun included; those unscored in both stand in both."""
     trials_unscored_before: tuple[str, ...]
     trials_unscored_after: tuple[str, ...]
     """Trials without a score of tasks that are compared by their others."""
@@ -199,9 +200,7 @@ def compare(before: Side, after: Side) -> Comparison:
     """Hold `after` against `before`."""
     old, new = _by_task(before.rows), _by_task(after.rows)
     common = [task for task in old if task in new]
-    # By digest: where a task was corrected between the runs, its id stands for two questions.
-    differing = tuple(task for task in common if old[task][0].digest != new[task][0].digest)
-    same = [task for task in common if task not in set(differing)]
+    same = [task for task in common if _is_same(old[task], new[task])]
     paired = [task for task in same if _scored(old[task]) and _scored(new[task])]
     earlier, later = ({task: _scored(rows[task]) for task in paired} for rows in (old, new))
     pairs = [_pair(task, earlier[task], later[task]) for task in paired]
@@ -229,7 +228,7 @@ def compare(before: Side, after: Side) -> Comparison:
         effort=_effort([*chain.from_iterable(earlier.values())], [*chain.from_iterable(later.values())]),
         only_before=tuple(task for task in old if task not in new),
         only_after=tuple(task for task in new if task not in old),
-        differing=differing,
+        differing=tuple(task for task in common if not _is_same(old[task], new[task])),
         unscored_before=tuple(task for task in same if not _scored(old[task])),
         unscored_after=tuple(task for task in same if not _scored(new[task])),
         trials_unscored_before=_unscored(before, paired, after.about.trials),
@@ -301,9 +300,16 @@ def _suite(before: RunInfo, after: RunInfo, pairs: Sequence[Pair]) -> _Suite:
 def _by_task(rows: Iterable[Result]) -> Mapping[str, list[Result]]:
     found: dict[str, list[Result]] = {}
     for row in rows:
-        if row.digest:
-            found.setdefault(row.task_id, []).append(row)
+        found.setdefault(row.task_id, []).append(row)
     return found
+
+
+def _is_same(old: Iterable[Result], new: Iterable[Result]) -> bool:
+    """By digest: where a task was corrected between the runs, its id stands for two questions. One that was not begun
+    has none.
+    """
+    before, after = (next((row.digest for row in rows if row.digest), "") for rows in (old, new))
+    return before == after or not (before and after)
 
 
 def _scored(rows: Iterable[Result]) -> list[Result]:

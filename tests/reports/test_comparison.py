@@ -84,6 +84,14 @@ def test_unscored_tasks_are_never_a_success(tmp_path: Path, capsys: Output) -> N
     assert main(["compare", before, after, "--fail-if-regressed", "0.05"]) == 3
     _, found = compared(capsys, before, after)
     assert (found["pairs"], found["unscored_after"]) == (1, ["1", "2", "3", "4", "5"])
+    for number in range(1, 6):
+        (Path(after) / f"{number}.traj.jsonl").unlink()
+    assert main(["compare", before, after, "--fail-if-regressed", "0.05"]) == 3, "nor are those that were not begun"
+    _, found = compared(capsys, before, after)
+    assert (found["pairs"], found["unscored_after"], found["only_before"]) == (1, ["1", "2", "3", "4", "5"], [])
+    assert main(["compare", after, before, "--fail-if-regressed", "0.05"]) == 0
+    _, found = compared(capsys, after, before)
+    assert (found["unscored_before"], found["only_after"]) == (["1", "2", "3", "4", "5"], [])
 
 
 def test_trials_without_a_score_are_named_and_never_a_success(tmp_path: Path, capsys: Output) -> None:
