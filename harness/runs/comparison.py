@@ -169,8 +169,11 @@ class Comparison:
         return frozenset(tasks | (set(self.trials_unscored_after) - set(self.trials_unscored_before)))
 
     def regressed(self, level: float) -> bool:
-        """Whether the later run is worse, and chance alone would hardly make it so."""
-        return self.difference.value < 0 and self.p <= level
+        """Whether the later run is worse and lost more tasks than it gained, and chance alone would hardly make it so.
+
+        p is of lost against gained tasks: with several trials, it may be small because more tasks gained.
+        """
+        return self.difference.value < 0 and len(self.lost) > len(self.gained) and self.p <= level
 
 
 def compare_runs(before: Run, after: Iterable[Run]) -> tuple[Comparison, ...]:
