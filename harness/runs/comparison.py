@@ -140,6 +140,7 @@ class Comparison:
     """Scores of these tasks with a corrected reference, not the one that was played; so `corrected_after`."""
     corrected_after: int
     trials_before: Trials | None
+    """Of the tasks that are compared; so `trials_after`."""
     trials_after: Trials | None
     baselines: tuple[Baseline, ...] = ()
     """Of the tasks that are compared; none where the folders are not known."""
@@ -240,8 +241,8 @@ def compare(before: Side, after: Side) -> Comparison:
         doubts_after=doubtful(row for task in paired for row in new[task]),
         corrected_before=sum(row.is_corrected for task in paired for row in old[task]),
         corrected_after=sum(row.is_corrected for task in paired for row in new[task]),
-        trials_before=repeated(before.rows),
-        trials_after=repeated(after.rows),
+        trials_before=repeated(chain.from_iterable(earlier.values())),
+        trials_after=repeated(chain.from_iterable(later.values())),
         baselines=_baselines(after, [row for task in paired for row in new[task]]),
         **_suite(before.about, after.about, pairs),
         verified_before=agreed(row for task in paired for row in old[task]),
