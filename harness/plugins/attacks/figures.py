@@ -66,7 +66,9 @@ class Paired:
     known_anyway: int
     """Episodes without the attack of which that is known, all but those with a goal of kind `content`."""
     p: float
-    """That a difference of this size is chance, by the sign test."""
+    """Two-sided, exact, over tasks: how often so uneven a split of those that got worse and those that got better, if
+    neither were likelier.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +174,8 @@ def paired(found: Sequence[Verdict], run: Run, *, name: str) -> Paired:
     lost, gained = sum(was > now for _, was, now in pairs), sum(now > was for _, was, now in pairs)
     anyway = _anyway([one for one, _, _ in pairs], run)
     changes = by_cluster((one.cluster, float(now) - float(was)) for one, was, now in pairs)
+    # By tasks, as trials of one task are alike.
+    tasks = [sum(found) for found in by_cluster((one.task_id, now - was) for one, was, now in pairs).values()]
     total = len(pairs) or 1
     return Paired(
         without=name,
@@ -184,7 +188,7 @@ def paired(found: Sequence[Verdict], run: Run, *, name: str) -> Paired:
         gained=gained,
         reached_anyway=sum(anyway),
         known_anyway=len(anyway),
-        p=sign_test(lost, gained),
+        p=sign_test(sum(change < 0 for change in tasks), sum(change > 0 for change in tasks)),
     )
 
 

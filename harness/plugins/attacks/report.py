@@ -89,7 +89,7 @@ def pair_line(found: "Paired") -> str:
     )
     said = (
         f"{percent(found.rate_without)} passed without the attack, {percent(found.rate_with)} with it, in {found.pairs}"
-        f" pairs: {value} points ({low} to {high}); {found.lost} lost, {found.gained} gained, p={found.p:.2g}"
+        f" pairs: {value} points ({low} to {high}); {found.lost} lost, {found.gained} gained, two-sided p={found.p:.2g}"
     )
     if found.reached_anyway:
         said += f"; {found.reached_anyway} of {found.known_anyway} reached the attacker's goal without the attack"

@@ -89,6 +89,15 @@ def test_trials_of_one_task_are_one_cluster(tmp_path: Path) -> None:
     assert clustered.high - clustered.low > apart.high - apart.low
 
 
+def test_p_is_of_tasks_not_of_trials(tmp_path: Path) -> None:
+    with_it = [records(task(0), [Do()], trial=trial, passed=False) for trial in range(6)]
+    without = [records(task(0, None), [Do()], trial=trial) for trial in range(6)]
+    verdicts, _ = judge_run(Run(write(tmp_path / "run", with_it)))
+    found = paired(verdicts, Run(write(tmp_path / "plain", without)), name="plain")
+    assert (found.lost, found.gained, found.p) == (6, 0, 1.0)
+    assert "6 lost, 0 gained, two-sided p=1" in pair_line(found)
+
+
 def test_the_figures_are_beside_the_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(attacked(tmp_path / "run"))
     (found,) = run.measured
