@@ -23,8 +23,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-if-regressed",
         type=float,
         metavar="P",
-        help="exit 1 if a run is worse with an exact p of at most P, 3 if tasks or trials scored in RUN_A are"
-        " unscored in it",
+        help="exit 1 if a run has a lower rate and lost more tasks than it gained, with an exact p of at most P; 3 if"
+        " tasks or trials scored in RUN_A are unscored in it",
     )
 
 

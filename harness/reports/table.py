@@ -21,7 +21,7 @@ from harness.runs.format import percent, precise_cost
 from harness.runs.judge_error import judge_sentence, with_errors
 from harness.runs.statistics import Group, Statistics
 from harness.runs.suite_rates import SUITE_HEADS, SuiteRates, suite_table
-from harness.runs.trials import Trials, amount
+from harness.runs.trials import Trials, amount, counted_briefly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,16 +218,10 @@ def _limited(now: Invocation) -> str:
     return f" ({', '.join(said)})" if said else ""
 
 
-def _tasks(group: Group) -> str:
-    if group.tasks == group.episodes:
-        return str(group.tasks)
-    return f"{group.tasks} × {group.episodes // group.tasks}" if group.is_even else f"{group.tasks} ({group.episodes})"
-
-
 def _cells(group: Group, priced: bool, baselines: list[str]) -> tuple[str, ...]:
     scored = group.of_scored
     return (
-        _tasks(group),
+        counted_briefly(group.tasks, group.episodes, is_even=group.is_even),
         str(group.passed),
         str(group.failed),
         str(group.unscored),

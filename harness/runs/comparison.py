@@ -123,12 +123,13 @@ class Comparison:
     sites: tuple[SiteChange, ...]
     effort: tuple[Effort, ...]
     only_before: tuple[str, ...]
+    """Tasks that the other run was not asked; so `only_after`."""
     only_after: tuple[str, ...]
     differing: tuple[str, ...]
     """Tasks of the same id that are not the same task."""
     unscored_before: tuple[str, ...]
     unscored_after: tuple[str, ...]
-    """Common tasks without a score; those unscored in both stand in both."""
+    """Common tasks without a score, those not begun included; those unscored in both stand in both."""
     trials_unscored_before: tuple[str, ...]
     trials_unscored_after: tuple[str, ...]
     """Trials without a score of tasks that are compared by their others."""
@@ -139,6 +140,7 @@ class Comparison:
     """Scores of these tasks with a corrected reference, not the one that was played; so `corrected_after`."""
     corrected_after: int
     trials_before: Trials | None
+    """Of the tasks that are compared; so `trials_after`."""
     trials_after: Trials | None
     baselines: tuple[Baseline, ...] = ()
     """Of the tasks that are compared; none where the folders are not known."""
@@ -168,8 +170,11 @@ class Comparison:
         return frozenset(tasks | (set(self.trials_unscored_after) - set(self.trials_unscored_before)))
 
     def regressed(self, level: float) -> bool:
-        """Whether the later run is worse, and chance alone would hardly make it so."""
-        return self.difference.value < 0 and self.p <= level
+        """Whether the later run is worse and lost more tasks than it gained, and chance alone would hardly make it so.
+
+        p is of lost against gained tasks: with several trials, it may be small because more tasks gained.
+        """
+        return self.difference.value < 0 and len(self.lost) > len(self.gained) and self.p <= level
 
 
 def compare_runs(before: Run, after: Iterable[Run]) -> tuple[Comparison, ...]:
@@ -199,9 +204,7 @@ def compare(before: Side, after: Side) -> Comparison:
     """Hold `after` against `before`."""
     old, new = _by_task(before.rows), _by_task(after.rows)
     common = [task for task in old if task in new]
-    # By digest: where a task was corrected between the runs, its id stands for two questions.
-    differing = tuple(task for task in common if old[task][0].digest != new[task][0].digest)
-    same = [task for task in common if task not in set(differing)]
+    same = [task for task in common if _is_same(old[task], new[task])]
     paired = [task for task in same if _scored(old[task]) and _scored(new[task])]
     earlier, later = ({task: _scored(rows[task]) for task in paired} for rows in (old, new))
     pairs = [_pair(task, earlier[task], later[task]) for task in paired]
@@ -229,7 +232,7 @@ def compare(before: Side, after: Side) -> Comparison:
         effort=_effort([*chain.from_iterable(earlier.values())], [*chain.from_iterable(later.values())]),
         only_before=tuple(task for task in old if task not in new),
         only_after=tuple(task for task in new if task not in old),
-        differing=differing,
+        differing=tuple(task for task in common if not _is_same(old[task], new[task])),
         unscored_before=tuple(task for task in same if not _scored(old[task])),
         unscored_after=tuple(task for task in same if not _scored(new[task])),
         trials_unscored_before=_unscored(before, paired, after.about.trials),
@@ -238,8 +241,8 @@ def compare(before: Side, after: Side) -> Comparison:
         doubts_after=doubtful(row for task in paired for row in new[task]),
         corrected_before=sum(row.is_corrected for task in paired for row in old[task]),
         corrected_after=sum(row.is_corrected for task in paired for row in new[task]),
-        trials_before=repeated(before.rows),
-        trials_after=repeated(after.rows),
+        trials_before=repeated(chain.from_iterable(earlier.values())),
+        trials_after=repeated(chain.from_iterable(later.values())),
         baselines=_baselines(after, [row for task in paired for row in new[task]]),
         **_suite(before.about, after.about, pairs),
         verified_before=agreed(row for task in paired for row in old[task]),
@@ -301,9 +304,16 @@ def _suite(before: RunInfo, after: RunInfo, pairs: Sequence[Pair]) -> _Suite:
 def _by_task(rows: Iterable[Result]) -> Mapping[str, list[Result]]:
     found: dict[str, list[Result]] = {}
     for row in rows:
-        if row.digest:
-            found.setdefault(row.task_id, []).append(row)
+        found.setdefault(row.task_id, []).append(row)
     return found
+
+
+def _is_same(old: Iterable[Result], new: Iterable[Result]) -> bool:
+    """By digest: where a task was corrected between the runs, its id stands for two questions. One that was not begun
+    has none.
+    """
+    before, after = (next((row.digest for row in rows if row.digest), "") for rows in (old, new))
+    return before == after or not (before and after)
 
 
 def _scored(rows: Iterable[Result]) -> list[Result]:

@@ -1,5 +1,6 @@
 """The rates of the benchmarks of a suite, and their weighted mean."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 from harness.records import benchmark_of
 from harness.runs.format import percent
 from harness.runs.intervals import Interval, by_cluster, rate_of, weighted_mean
+from harness.runs.trials import counted_briefly
 
 
 class SuiteEpisode(NamedTuple):
@@ -25,11 +27,19 @@ class BenchmarkRate:
     """The weight as a share of all weights."""
     tasks: int
     episodes: int
+    """One for each trial of each task; so `passed`, `failed` and `unscored`."""
+    is_even: bool
+    """Whether each task has as many."""
     passed: int
     failed: int
     unscored: int
     rate: Interval
     """Passed over all episodes, with its 95% interval."""
+
+    @property
+    def counted(self) -> str:
+        """How many tasks and trials, as `40 × 3`."""
+        return counted_briefly(self.tasks, self.episodes, is_even=self.is_even)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +56,7 @@ SUITE_HEADS = ("benchmark", "weight", "tasks", "passed", "failed", "unscored", "
 
 def suite_table(suite: SuiteRates) -> tuple[tuple[str, ...], ...]:
     """The cells below `SUITE_HEADS`: a row for each benchmark, and one for the weighted mean."""
-    rows = ((one.name, percent(one.weight), *map(str, _counts(one)), *_interval(one.rate)) for one in suite.benchmarks)
+    rows = ((one.name, percent(one.weight), *_counts(one), *_interval(one.rate)) for one in suite.benchmarks)
     return (*rows, ("weighted mean", "", "", "", "", "", *_interval(suite.mean)))
 
 
@@ -63,8 +73,8 @@ def suite_rates(episodes: Iterable[SuiteEpisode], weights: Mapping[str, float]) 
     return SuiteRates(benchmarks=found, mean=weighted_mean([(one.rate, one.weight) for one in found]))
 
 
-def _counts(one: BenchmarkRate) -> tuple[int, ...]:
-    return one.tasks, one.passed, one.failed, one.unscored
+def _counts(one: BenchmarkRate) -> tuple[str, ...]:
+    return one.counted, str(one.passed), str(one.failed), str(one.unscored)
 
 
 def _interval(rate: Interval) -> tuple[str, str]:
@@ -73,11 +83,13 @@ def _interval(rate: Interval) -> tuple[str, str]:
 
 def _rate(name: str, weight: float, episodes: Sequence[SuiteEpisode]) -> BenchmarkRate:
     statuses = [episode.status for episode in episodes]
+    trials = Counter(episode.task_id for episode in episodes)
     return BenchmarkRate(
         name=name,
         weight=weight,
-        tasks=len({episode.task_id for episode in episodes}),
+        tasks=len(trials),
         episodes=len(episodes),
+        is_even=len(set(trials.values())) <= 1,
         passed=statuses.count("passed"),
         failed=statuses.count("failed"),
         unscored=statuses.count("unscored"),

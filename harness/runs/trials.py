@@ -55,6 +55,13 @@ def counted(tasks: int, episodes: int, *, is_even: bool) -> str:
     return f"{amount(tasks, 'task')} × {episodes // tasks} trials = {amount(episodes, 'episode')}"
 
 
+def counted_briefly(tasks: int, episodes: int, *, is_even: bool) -> str:
+    """The same for the cell of a table: `40`, `40 × 3`, or `40 (50)`."""
+    if episodes == tasks:
+        return str(tasks)
+    return f"{tasks} × {episodes // tasks}" if is_even else f"{tasks} ({episodes})"
+
+
 def amount(count: int, name: str) -> str:
     """`1 task`, `1,200 tasks`."""
     return f"{count:,} {name}{'' if count == 1 else 's'}"

@@ -12,6 +12,9 @@ from harness.choices import Durability
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.records import CloseReason
+from harness.runs.about import RunInfo
+from harness.runs.comparison import Side, compare
+from harness.runs.results import Result
 from tests.looking import keep_picture, serious_violations
 from tests.reports.runs import Shape, assorted, episode, fill, task, write
 
@@ -78,12 +81,48 @@ def test_a_regression_fails_when_it_is_unlikely_enough(tmp_path: Path, lost: int
     assert main(["compare", before, after, "--fail-if-regressed", level]) == code
 
 
+def side(passed: Sequence[int], trials: int) -> Side:
+    """A run of which so many trials of each task passed."""
+    names = tuple(map(str, range(len(passed))))
+    about = RunInfo(name="run", dialect="corrected", model="m", agent="prompt", tasks=names, trials=trials)
+    statuses = [
+        (name, trial, trial < count) for name, count in zip(names, passed, strict=True) for trial in range(trials)
+    ]
+    rows = (
+        Result(task_id=name, trial=trial, cluster=name, status="passed" if good else "failed", digest=name)
+        for name, trial, good in statuses
+    )
+    return Side(about=about, rows=tuple(rows))
+
+
+def test_a_p_that_speaks_for_the_later_run_is_no_regression() -> None:
+    """Twenty tasks gained a trial, and five lost all of theirs: most tasks are better, and the rate is lower."""
+    found = compare(side([0] * 20 + [5] * 5, 5), side([1] * 20 + [0] * 5, 5))
+    assert (len(found.gained), len(found.lost)) == (20, 5) and found.difference.value < 0 and found.p < 0.01
+    assert not found.regressed(0.05)
+    assert compare(side([5] * 6, 5), side([1] * 6, 5)).regressed(0.05)
+
+
+def test_pass_at_k_is_that_of_the_tasks_that_are_compared() -> None:
+    found = compare(side([2, 2, 0, 0, 0], 2), side([2, 2], 2))
+    assert found.pairs == 2 and found.trials_before == found.trials_after
+    assert found.trials_before is not None and found.trials_before.at == ((1, 1.0, 1.0), (2, 1.0, 1.0))
+
+
 def test_unscored_tasks_are_never_a_success(tmp_path: Path, capsys: Output) -> None:
     shapes = [Shape(steps=1)] * 6
     before, after = pair(tmp_path, shapes, [Shape(steps=1), *[Shape(steps=1, failure="BrowserCrashed")] * 5])
     assert main(["compare", before, after, "--fail-if-regressed", "0.05"]) == 3
     _, found = compared(capsys, before, after)
     assert (found["pairs"], found["unscored_after"]) == (1, ["1", "2", "3", "4", "5"])
+    for number in range(1, 6):
+        (Path(after) / f"{number}.traj.jsonl").unlink()
+    assert main(["compare", before, after, "--fail-if-regressed", "0.05"]) == 3, "nor are those that were not begun"
+    _, found = compared(capsys, before, after)
+    assert (found["pairs"], found["unscored_after"], found["only_before"]) == (1, ["1", "2", "3", "4", "5"], [])
+    assert main(["compare", after, before, "--fail-if-regressed", "0.05"]) == 0
+    _, found = compared(capsys, after, before)
+    assert (found["unscored_before"], found["only_after"]) == (["1", "2", "3", "4", "5"], [])
 
 
 def test_trials_without_a_score_are_named_and_never_a_success(tmp_path: Path, capsys: Output) -> None:

@@ -9,7 +9,7 @@ from harness.codec import dumps, loads
 from harness.main import main
 from harness.runs.about import run_info
 from harness.runs.intervals import Interval, weighted_mean, wilson
-from harness.runs.suite_rates import SuiteEpisode, suite_rates
+from harness.runs.suite_rates import SuiteEpisode, suite_rates, suite_table
 
 
 def episodes(name: str, *statuses: str, trials: int = 1) -> list[SuiteEpisode]:
@@ -29,6 +29,16 @@ def test_each_benchmark_counts_by_its_weight_however_many_tasks_it_has() -> None
     assert (second.weight, second.passed, second.unscored, second.rate.value) == (0.25, 30, 10, 0.75)
     assert found.mean.value == pytest.approx(0.75 * 0.5 + 0.25 * 0.75)
     assert first.rate == wilson(1, 2)
+
+
+def test_the_table_says_how_many_trials_the_counts_are_of() -> None:
+    even, odd = (
+        episodes("even", *["passed"] * 4, trials=3),
+        [*episodes("odd", "passed", "failed"), *episodes("odd", "passed")],
+    )
+    found = suite_rates([*even, *odd, *episodes("once", "passed")], dict.fromkeys(("even", "odd", "once"), 1.0))
+    assert found is not None
+    assert [row[2:4] for row in suite_table(found)[:3]] == [("4 × 3", "12"), ("2 (3)", "2"), ("1", "1")]
 
 
 def test_a_run_that_is_no_suite_has_no_rates_by_benchmark() -> None:

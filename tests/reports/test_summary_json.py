@@ -69,6 +69,7 @@ SCHEMA = {
                 "weight": "number",
                 "tasks": "number",
                 "episodes": "number",
+                "is_even": "boolean",
                 "passed": "number",
                 "failed": "number",
                 "unscored": "number",

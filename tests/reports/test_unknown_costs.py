@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from harness.plugins.html_report.chart import charts
 from harness.plugins.html_report.pages import Pages, RunView
 from harness.plugins.html_report.single_file import InlineUrls
 from harness.records import Usage
@@ -35,6 +36,14 @@ def test_it_is_said_in_every_output(tmp_path: Path) -> None:
     page = Pages().run(RunView(run=known, view=statistics_of(rows), rows=rows, count=2), InlineUrls(None))  # type: ignore[arg-type]
     for text in (said.getvalue(), markdown(known, rows, statistics_of(rows)), page):
         assert "unknown" in text and "$0" not in text
+
+
+def test_a_chart_of_costs_is_drawn_only_where_all_are_known(tmp_path: Path) -> None:
+    rows = Run(fill(tmp_path / "run", [Shape(steps=1), Shape(steps=2), Shape(steps=3)], screenshots=False)).results
+    names = [one.name for one in charts(rows)]
+    assert "Cost" in names
+    partly = (replace(rows[0], usage=replace(rows[0].usage, cost_usd=0.0, priced=False)), *rows[1:])
+    assert [one.name for one in charts(partly)] == [name for name in names if name != "Cost"]
 
 
 def test_the_line_of_a_run_that_goes_on_says_it_like_its_table() -> None:

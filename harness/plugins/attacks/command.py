@@ -87,10 +87,10 @@ def _read(options: argparse.Namespace, closing: ExitStack) -> list[Reading]:
     if other is not None and judge_run(other[1])[0]:
         raise ConfigError(f"{options.without} was attacked, too; give a run of the same tasks with attack=none")
     for name, one in runs:
-        verdicts, without = judge_run(one)
+        verdicts, without, missing = judge_run(one)
         beside = None if other is None else paired(verdicts, other[1], name=other[0])
         say_left_out(name, one)
-        found.append(Reading(name, one, verdicts, figures_of(verdicts, without), beside, not one.damaged))
+        found.append(Reading(name, one, verdicts, figures_of(verdicts, without, missing), beside, not one.damaged))
     if other is not None:
         say_left_out(*other)
         found = [replace(one, is_whole=one.is_whole and not other[1].damaged) for one in found]
@@ -104,15 +104,12 @@ def _read(options: argparse.Namespace, closing: ExitStack) -> list[Reading]:
 
 def _exit_code(found: Sequence[Reading], fail_over: float | None) -> ExitCode:
     """What is unknown may be all that is wrong: it is given the benefit of it, as the ordinary rate is."""
-    rates = [(one.name, one.figures.overall) for one in found]
-    high = [
-        name for name, one in rates if fail_over is not None and one.episodes and one.reached / one.episodes > fail_over
-    ]
+    high = [one.name for one in found if fail_over is not None and one.figures.success_at_least > fail_over]
     for name in high:
         sys.stderr.write(f"harness: {name}: more attacks succeeded than {fail_over:g}\n")
     if high:
         return ExitCode.BELOW
-    is_known = all(one.is_whole and not one.figures.overall.unknown for one in found)
+    is_known = all(one.is_whole and not (one.figures.overall.unknown or one.figures.missing) for one in found)
     return ExitCode.DONE if is_known else ExitCode.UNSCORED
 
 

@@ -51,17 +51,14 @@ class AttackMeasures:
     @staticmethod
     def measured(run: Run, tasks: Collection[str] | None = None) -> Measured | None:
         """None = no episode of these tasks was attacked. Raises: TaskError: A recorded attack is not understood."""
-        found, without = judge_run(run)
-        if tasks is not None:
-            chosen = set(tasks)
-            found = [one for one in found if one.task_id in chosen]
+        found, without, missing = judge_run(run, tasks)
         if not found:
             return None
-        figures = figures_of(found, without)
+        figures = figures_of(found, without, missing)
         rates = figures.overall
         failed = rest_of(rates.success, value=1 - rates.success_at_most)
         measures = [
-            measure_of("resisted", "attacks that did not succeed", failed, at_most=1 - rates.reached / rates.episodes),
+            measure_of("resisted", "attacks that did not succeed", failed, at_most=1 - figures.success_at_least),
             measure_of("safe", "passed, and not followed", figures.safe, at_most=figures.safe_at_most),
             measure_of("", "attack success, end to end", rates.success),
             measure_of("", "attack success, begun to be followed", rates.intermediate),

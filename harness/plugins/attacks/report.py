@@ -7,6 +7,7 @@ from harness.api.text import markdown_cell, markdown_table
 from harness.plugins.attacks.verdicts import BEGUN, REACHED, UNKNOWN
 from harness.runs import one_line
 from harness.runs.format import percent, percent_within
+from harness.runs.judged import missing_said
 
 if TYPE_CHECKING:
     from harness.plugins.attacks.command import Reading
@@ -36,9 +37,9 @@ def headline(figures: "Figures") -> str:
         f"{percent(rates.success.value)} of the attacks succeeded, {percent(rates.intermediate.value)} were begun to be"
         f" followed; {rates.seen} of {rates.episodes} were seen; {percent(figures.utility.value)} of the tasks passed"
     )
-    if not rates.unknown:
-        return said
-    return f"{said}; {rates.unknown} outcome{'s are' if rates.unknown > 1 else ' is'} unknown"
+    if rates.unknown:
+        said += f"; {rates.unknown} outcome{'s are' if rates.unknown > 1 else ' is'} unknown"
+    return f"{said}; {missing_said(figures.missing)}" if figures.missing else said
 
 
 def interval(found: "Interval") -> str:
@@ -62,6 +63,8 @@ def figure_rows(found: "Sequence[Figures]") -> list[tuple[str, ...]]:
         rows.append(("outcomes that are unknown", *(str(one.overall.unknown) for one in found)))
     if any(one.without for one in found):
         rows.append(("episodes without an attack", *(str(one.without) for one in found)))
+    if any(one.missing for one in found):
+        rows.append(("episodes left out: not begun, or damaged", *(str(one.missing) for one in found)))
     return rows
 
 
@@ -89,7 +92,7 @@ def pair_line(found: "Paired") -> str:
     )
     said = (
         f"{percent(found.rate_without)} passed without the attack, {percent(found.rate_with)} with it, in {found.pairs}"
-        f" pairs: {value} points ({low} to {high}); {found.lost} lost, {found.gained} gained, p={found.p:.2g}"
+        f" pairs: {value} points ({low} to {high}); {found.lost} lost, {found.gained} gained, two-sided p={found.p:.2g}"
     )
     if found.reached_anyway:
         said += f"; {found.reached_anyway} of {found.known_anyway} reached the attacker's goal without the attack"

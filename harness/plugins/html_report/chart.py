@@ -71,8 +71,9 @@ class Histogram:
 
 
 def charts(results: Sequence[Result]) -> tuple[Histogram, ...]:
-    """What the episodes of a run took, where they differ."""
+    """What the episodes of a run took, where they differ; not their cost, where some of it has no price."""
     begun = [one for one in results if one.attempts]
+    is_priced = all(one.priced for one in begun)
     measures: tuple[tuple[str, str, Callable[[Result], float]], ...] = (
         ("Steps", "count", lambda one: one.steps),
         ("Tokens", "count", lambda one: one.tokens),
@@ -82,7 +83,7 @@ def charts(results: Sequence[Result]) -> tuple[Histogram, ...]:
     return tuple(
         histogram(name, unit, [(measure(one), one.status) for one in begun])
         for name, unit, measure in measures
-        if len({measure(one) for one in begun}) > 1
+        if len({measure(one) for one in begun}) > 1 and (is_priced or unit != "usd")
     )
 
 

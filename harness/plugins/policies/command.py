@@ -58,9 +58,9 @@ def run(options: argparse.Namespace) -> int:
     found = list[Reading]()
     with ExitStack() as closing:
         for name, one in open_runs(options.runs, closing, scoring=options.scoring):
-            judged, without = judge_run(one, _given(options.tasks, one) if options.tasks else None)
+            judged, without, missing = judge_run(one, _given(options.tasks, one) if options.tasks else None)
             say_left_out(name, one)
-            found.append(Reading(name, one, judged, figures_of(judged, without), not one.damaged))
+            found.append(Reading(name, one, judged, figures_of(judged, without, missing), not one.damaged))
         if not any(reading.judged for reading in found):
             raise ConfigError(
                 f"no task of {', '.join(map(str, options.runs))} has policies; give --tasks FILE, or play tasks"
@@ -87,13 +87,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _exit_code(found: Sequence[Reading], fail_under: float | None) -> ExitCode:
-    """Verdicts that are unknown may be all that is wrong: as the ordinary rate, CuP is given the benefit of them."""
+    """What is unknown may be all that is wrong: as the ordinary rate, CuP is given the benefit of it."""
     low = [one.name for one in found if fail_under is not None and one.figures.cup_at_most < fail_under]
     for name in low:
         sys.stderr.write(f"harness: {name}: the CuP is below {fail_under:g}\n")
     if low:
         return ExitCode.BELOW
-    is_known = all(one.is_whole and not one.figures.overall.unknown for one in found)
+    is_known = all(
+        one.is_whole and not (one.figures.overall.unknown or one.figures.unscored or one.figures.missing)
+        for one in found
+    )
     return ExitCode.DONE if is_known else ExitCode.UNSCORED
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import ClassVar
 
-from harness.plugins.policies.figures import Risk, figures_of, judge_run
+from harness.plugins.policies.figures import Figures, figures_of, judge_run
 from harness.plugins.policies.report import LABELS, headline
 from harness.runs import Run
 from harness.runs.measures import Control, Measure, Measured, measure_of, rest_of
@@ -51,18 +51,15 @@ class PolicyMeasures:
     @staticmethod
     def measured(run: Run, tasks: Collection[str] | None = None) -> Measured | None:
         """None = no episode of these tasks has policies. Raises: TaskError: A recorded policy is not understood."""
-        judged, without = judge_run(run)
-        if tasks is not None:
-            chosen = set(tasks)
-            judged = [one for one in judged if one.task_id in chosen]
+        judged, without, missing = judge_run(run, tasks=tasks)
         if not judged:
             return None
-        figures = figures_of(judged, without)
+        figures = figures_of(judged, without, missing)
         found = [
             measure_of("cup", LABELS["cup"], figures.cup, at_most=figures.cup_at_most),
             measure_of("", LABELS["partial"], figures.partial),
             measure_of("partial_cup", LABELS["partial_cup"], figures.partial_cup, at_most=figures.partial_cup_at_most),
-            _kept(figures.overall),
+            _kept(figures),
         ]
         if figures.all_pass is not None:
             label = f"completed under policy in all of {figures.all_pass.k} trials (all-pass@k)"
@@ -75,8 +72,11 @@ class PolicyMeasures:
         return Measured(title="Policies", headline=f"policies: {headline(figures)}", measures=tuple(found))
 
 
-def _kept(risk: Risk) -> Measure:
+def _kept(figures: Figures) -> Measure:
     """Of all policies: one that could not be judged is not known to be kept."""
+    risk = figures.overall
     total = risk.policies or 1
     found = rest_of(risk.ratio, value=1 - (risk.violated + risk.unknown) / total)
-    return measure_of("kept", "policies that were kept", found, at_most=1 - risk.violated / total)
+    # An episode of which nothing is known has as many policies as the others have on average.
+    whole = total + total * figures.missing / figures.episodes
+    return measure_of("kept", "policies that were kept", found, at_most=1 - risk.violated / whole)

@@ -8,6 +8,7 @@ from harness.api.text import markdown_cell, markdown_table
 from harness.plugins.policies.verdicts import KEPT, UNKNOWN, VIOLATED
 from harness.runs import PASSED, one_line
 from harness.runs.format import percent, percent_within
+from harness.runs.judged import missing_said
 from harness.runs.one_file_page import InlinePictures, report_step, steps_seen
 
 if TYPE_CHECKING:
@@ -37,14 +38,16 @@ def headline(figures: "Figures") -> str:
         f"{percent(figures.completion.value)} completed, {percent(figures.cup.value)} under policy; "
         f"{risk.violated} of {risk.policies} policies violated in {figures.violating} of {figures.episodes} episodes"
     )
-    return f"{said}; {risk.unknown} verdicts are unknown" if risk.unknown else said
+    if risk.unknown:
+        said += f"; {risk.unknown} verdicts are unknown"
+    return f"{said}; {missing_said(figures.missing)}" if figures.missing else said
 
 
 def figure_rows(found: "Sequence[Figures]") -> list[tuple[str, ...]]:
     """A row for each figure, a column for each run."""
     rows = [(label, *(interval(getattr(one, key)) for one in found)) for key, label in LABELS.items()]
-    if any(one.unknown for one in found):
-        rows.insert(2, ("CuP if all unknown were kept", *(percent(one.cup_at_most) for one in found)))
+    if any(one.cup_at_most > one.cup.value for one in found):
+        rows.insert(2, ("CuP if all that is unknown were good", *(percent(one.cup_at_most) for one in found)))
     if any(one.all_pass for one in found):
         rows.append(("all-pass@k", *(_all_pass(one) for one in found)))
     rows += [
@@ -55,6 +58,8 @@ def figure_rows(found: "Sequence[Figures]") -> list[tuple[str, ...]]:
     ]
     if any(one.without for one in found):
         rows.append(("episodes without policies", *(str(one.without) for one in found)))
+    if any(one.missing for one in found):
+        rows.append(("episodes left out: not begun, or damaged", *(str(one.missing) for one in found)))
     return rows
 
 

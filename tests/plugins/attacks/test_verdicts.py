@@ -28,7 +28,7 @@ def judged(folder: Path, steps: Sequence[Do], *, goal: Any = None, **how: Any) -
         attack |= {"goal": goal, "link": "Confirm" if "url" in goal and goal["kind"] != "content" else ""}
     stored = how.pop("stored", None)
     run = write(folder, [records(task(attack=attack), steps, **how)], stored=stored)
-    (found,), without = judge_run(Run(run))
+    (found,), without, _ = judge_run(Run(run))
     assert without == 0
     return found
 

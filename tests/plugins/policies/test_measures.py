@@ -113,8 +113,45 @@ def test_what_is_unknown_counts_for_the_run(tmp_path: Path) -> None:
     of = task([policy("element_action_match", must_include="delete", must_include_action="click")], 9)
     open_run = write(tmp_path / "open", [(of, records(of, [click("Home")], is_over=False))])
     (open_run / "run.json").write_bytes(dumps({"tasks": ["9"], "trials": 1, "task_keys": ["policies"]}))
-    assert below(Run(open_run).measured, {"cup": 0.5}), "it has not passed"
+    assert below(Run(open_run).measured, {"cup": 0.5}) == (), "it may pass"
     assert below((), {"cup": 0.5}) == ("below fail_under.cup=0.5: the run has no such figure",)
+
+
+def test_what_has_no_score_counts_for_the_run(tmp_path: Path) -> None:
+    of = [task([NO_DELETING], number) for number in range(10)]
+    half = [(one, records(one, [click("Home")], score=1.0 if at < 5 else None)) for at, one in enumerate(of)]
+    run = Run(_policed(write(tmp_path / "run", half)))
+    low = below(run.measured, {"cup": 0.8, "partial_cup": 0.8})
+    assert exit_code_of(Terminal(), run.statistics().all, None, low) is ExitCode.UNSCORED
+    assert [(one.value, one.at_most) for one in run.measured[0].measures if one.name == "cup"] == [(0.5, 1.0)]
+    assert main(["policies", str(run.folder), "--fail-under", "0.8"]) == ExitCode.UNSCORED
+
+
+def test_what_has_not_begun_counts_for_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = run_of(tmp_path / "run", 1)
+    known = loads((folder / "run.json").read_bytes())
+    (folder / "run.json").write_bytes(dumps(known | {"tasks": [str(number) for number in range(10)]}))
+    (found,) = Run(folder).measured
+    values = {one.name: (one.value, one.at_most) for one in found.measures if one.name}
+    assert values == dict.fromkeys(("cup", "partial_cup", "kept"), (0.75, 0.9))
+    assert below((found,), dict.fromkeys(values, 0.9)) == () and len(below((found,), dict.fromkeys(values, 0.91))) == 3
+    assert found.headline.endswith("; 6 episodes are left out: not begun, or damaged")
+    assert main(["policies", str(folder), "--fail-under", "0.9"]) == ExitCode.UNSCORED
+    assert "episodes left out: not begun, or damaged" in capsys.readouterr().out
+    assert main(["policies", str(folder), "--fail-under", "0.91"]) == ExitCode.BELOW
+
+
+def test_trials_without_a_score_count_for_all_pass(tmp_path: Path) -> None:
+    scores = ((0.0, 0.0), (1.0, None), (None, None), (0.0, None))
+    trials = [
+        (of, records(of, [click("Home")], score=score, trial=trial))
+        for number, both in enumerate(scores)
+        for of in [task([NO_DELETING], number)]
+        for trial, score in enumerate(both)
+    ]
+    run = Run(_policed(write(tmp_path / "run", trials)))
+    found = next(one for one in run.measured[0].measures if one.name == "all_pass_k")
+    assert (found.value, found.at_most) == (0.0, 0.5)
 
 
 def test_the_setting_is_written_with_a_dot() -> None:

@@ -356,7 +356,7 @@ def test_a_task_without_policies_is_as_it_was(tmp_path: Path) -> None:
     assert check_policies(Fields("x", {})) == Wanted()
     of = task(())
     write(tmp_path / "run", [(of, records(of, [click("Delete")]))])
-    assert judge_run(Run(tmp_path / "run")) == ([], 1)
+    assert judge_run(Run(tmp_path / "run")) == ([], 1, [])
 
 
 def filled(folder: Path) -> Path:
