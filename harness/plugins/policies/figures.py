@@ -20,7 +20,6 @@ from harness.runs.intervals import (
     clustered_bootstrap,
     clustered_rate,
     rate_of,
-    wilson,
 )
 from harness.runs.judged import at_most, judged_episodes
 
@@ -253,8 +252,9 @@ def _all_pass(judged: Sequence[Judged], missing: Sequence[tuple[str, int]]) -> A
     k = max(map(len, scored.values()), default=0)
     if k < 2:
         return None
-    whole = [all(found) for found in scored.values() if len(found) == k]
-    rate = wilson(sum(whole), len(whole))
+    whole = {task: all(found) for task, found in scored.items() if len(found) == k}
+    cluster = {one.task_id: one.cluster for one in judged}
+    rate = rate_of(by_cluster((cluster[task], float(passed)) for task, passed in whole.items()))
     asked = by_cluster(
         [*((one.task_id, float(one.may_be_completed)) for one in judged), *((task, 1.0) for task, _ in missing)]
     )
