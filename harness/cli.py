@@ -22,7 +22,7 @@ from yaml import YAMLError
 from harness.actions.truncate import cut
 from harness.config import PROJECT, Config, ConfigSchema, register
 from harness.config.argument_secrets import RedactedArguments, redact_arguments, redact_hydra_files
-from harness.config.option_order import options_first
+from harness.config.option_order import any_help_accepted, options_first
 from harness.config.override_errors import sentence
 from harness.config.plugin_packages import choose_plainly, plugin_folders, search_plugins
 from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
@@ -106,7 +106,8 @@ def _compose(hidden: RedactedArguments, begun: float) -> int:
             runs.append((Path(HydraConfig.get().runtime.output_dir), _run_one(tree, hidden, since)))
 
     try:
-        with redact_hydra_files(), nullcontext() if _may_set_mode(hidden.arguments) else _composing_once():
+        once = nullcontext() if _may_set_mode(hidden.arguments) else _composing_once()
+        with any_help_accepted(), redact_hydra_files(), once:
             job()
     except WRONG as error:
         return _refuse(sentence(error))

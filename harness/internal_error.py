@@ -51,7 +51,7 @@ class InternalErrorGuard:
             # Not in the run folder, which may be the cause, may be another user's, or may not exist.
             if self._keeps:
                 number, path = tempfile.mkstemp(prefix="cairn-error-", suffix=".txt")  # for this user's eyes only
-                with os.fdopen(number, "w", errors="replace") as file:
+                with os.fdopen(number, "w", encoding="utf-8", errors="replace") as file:
                     file.write(text)
                 return f"no recorded data is lost; please report this with the traceback in {path}"
         return f"no recorded data is lost; please report this with the following traceback\n{visible(text)}"

@@ -227,11 +227,53 @@ def faults_of(tree: ast.Module, path: Path) -> Iterator[str]:
                 yield f"line {node.lineno} catches everything, which only boundaries do"
             case ast.Call(func=ast.Name(id="eval" | "exec")):
                 yield f"line {node.lineno} runs text as Python"
+            case ast.Call() if reads_as_the_locale(node):
+                yield f"line {node.lineno} leaves the encoding to the locale"
+
+
+def reads_as_the_locale(call: ast.Call) -> bool:
+    """Whether a call reads or writes text and names no encoding."""
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    match call.func:
+        case ast.Attribute(attr="read_text"):
+            encoded = bool(call.args)
+        case ast.Attribute(attr="write_text"):
+            encoded = len(call.args) > 1
+        case ast.Name(id="open") | ast.Attribute(attr="fdopen"):
+            mode = named.get("mode", call.args[1] if len(call.args) > 1 else None)
+            encoded = isinstance(mode, ast.Constant) and "b" in str(mode.value)
+        case ast.Attribute(attr="FileHandler" | "TextIOWrapper") | ast.Name(id="TextIOWrapper"):
+            encoded = False
+        case ast.Attribute(attr="run" | "Popen"):
+            encoded = "text" not in named
+        case _:
+            return False
+    return not encoded and "encoding" not in named
+
+
+def test_only_one_module_calls_fsync() -> None:
+    """On macOS it is not enough."""
+    asking = [path for path in MODULES if re.search(r"os\.(?:fsync|fdatasync)\(", path.read_text())]
+    assert asking == [HARNESS / "files" / "sync.py"]
 
 
 def test_the_faults_are_found() -> None:
     text = "def f():\n" + "    1\n" * 60 + "try: eval('1')\nexcept Exception: pass\ntry: 1\nexcept: exec('1')\n"
-    assert len(list(faults_of(ast.parse(text), Path("x.py")))) == 5
+    text += "path.read_text()\npath.write_text('ä')\nopen(path, 'w')\nsubprocess.run(command, text=True)\n"
+    assert len(list(faults_of(ast.parse(text), Path("x.py")))) == 9
+    named = "path.read_text('utf-8')\nopen(path, 'rb')\nsubprocess.run(command, text=True, encoding='utf-8')\n"
+    assert list(faults_of(ast.parse(named), Path("x.py"))) == []
+
+
+def test_files_are_text_whatever_the_locale(tmp_path: Path) -> None:
+    program = (
+        "import sys; from harness.main import main; from harness.plugins.human.app import HumanPage;"
+        " HumanPage(None); sys.exit(main(['new', 'agent', 'x', '--into', sys.argv[1]]))"
+    )
+    strict = ("-X", "warn_default_encoding", "-W", "error::EncodingWarning")
+    command = [sys.executable, *strict, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_run_py_is_only_a_door() -> None:

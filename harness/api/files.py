@@ -17,6 +17,7 @@ from harness.files.disk import (
 )
 from harness.files.safe_files import MAX_BYTES
 from harness.files.side_file import SideFile
+from harness.files.sync import sync
 
 __all__ = [
     "MAX_BYTES",
@@ -27,6 +28,7 @@ __all__ = [
     "remove_if_left",
     "replacing",
     "safe_files",
+    "sync",
     "sync_folder",
     "translate_os_errors",
     "write_atomic",

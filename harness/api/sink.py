@@ -28,7 +28,7 @@ class Sink(Protocol):
                 self._path = path
 
             def start(self, identity: Identity) -> None:
-                self._file = open(self._path, "a")
+                self._file = open(self._path, "a", encoding="utf-8")
 
             def log(self, row: Mapping[str, float], split: str) -> None:
                 self._file.write(f"{split} {dict(row)}\n")

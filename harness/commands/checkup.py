@@ -98,7 +98,7 @@ def _without_endpoint(context: RunContext) -> RunContext:
 
 def _with_log(error: Exception, context: RunContext) -> str:
     """The sentence, and the last line of the log it speaks of, which will be gone."""
-    lines = [line for log in context.run.path.glob("*.log") for line in log.read_text(errors="replace").splitlines()]
+    lines = [line for log in context.run.path.glob("*.log") for line in log.read_text("utf-8", "replace").splitlines()]
     return f"{error} ({lines[-1]})" if lines else str(error)
 
 

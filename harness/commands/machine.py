@@ -88,7 +88,7 @@ def _installed(name: str) -> str | None:
 
 def _pins(core: list[Requirement]) -> Iterator[tuple[str, str]]:
     path = PROJECT / "constraints.txt"
-    lines = path.read_text().splitlines() if path.is_file() else []
+    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
     pinned = {name.lower(): pin for name, found, pin in (line.partition("==") for line in lines) if found}
     yield from ((one.name, pinned[one.name.lower()]) for one in core if one.name.lower() in pinned)
 

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"--process is for agents; leave it out for the {options.kind} {name}")
     for path, text in _files_of("process" if options.process else options.kind, name):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
+        (folder / path).write_text(text, "utf-8")
         sys.stdout.write(f"{folder / path}\n")
     then = f"pip install -e {folder}, then harness run {_CHOICE[options.kind]}={name}"
     sys.stdout.write(f"next: pytest {folder}, then {then}\n")

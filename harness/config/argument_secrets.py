@@ -90,7 +90,7 @@ class _Saving(OmegaConf):
 
 def _save(tree: DictConfig, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(RedactedArguments(()).redactor(tree).said(OmegaConf.to_yaml(tree)))
+    path.write_text(RedactedArguments(()).redactor(tree).said(OmegaConf.to_yaml(tree)), "utf-8")
 
 
 def _without_secrets(argument: str, hidden: Callable[[str], str]) -> str:

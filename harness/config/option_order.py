@@ -5,9 +5,11 @@ follows. People write options where they like.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
 
-from hydra._internal.utils import get_args_parser
+from hydra._internal import utils
 
 from harness.config.near_names import nearest
 from harness.config.override_keys import setting_names
@@ -17,13 +19,29 @@ OPTIONS = "--config-dir DIR, --multirun (-m), --cfg job, --help"
 """The options that people need; hydra has more."""
 
 
+class _HydraParser(argparse.ArgumentParser):
+    def _check_help(self, action: argparse.Action) -> None:
+        """Since Python 3.14, argparse checks each help text at once; that of `--shell-completion` is not a string."""
+
+
+@contextmanager
+def any_help_accepted() -> Iterator[None]:
+    """Let hydra make its parser on Python 3.14, too: https://github.com/facebookresearch/hydra/issues/3121"""
+    setattr(utils, "argparse", SimpleNamespace(ArgumentParser=_HydraParser))  # noqa: B010 (a module)
+    try:
+        yield
+    finally:
+        setattr(utils, "argparse", argparse)  # noqa: B010
+
+
 def options_first(arguments: Sequence[str]) -> tuple[str, ...]:
     """The same arguments, in this order.
 
     Raises:
         ConfigError: An option does not exist, or lacks its value.
     """
-    parser = get_args_parser()
+    with any_help_accepted():
+        parser = utils.get_args_parser()
     # Otherwise argparse prints hydra's usage and ends the process.
     parser.exit_on_error = False
     try:

@@ -101,7 +101,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
 def _log_into(folder: Path) -> None:
     # Only `hydra.main` configures logging, and a hosting command does not start by it.
     # Made with its first line: a start that is refused leaves neither the log nor its folder.
-    log = logging.FileHandler(folder / "run.log", delay=True)
+    log = logging.FileHandler(folder / "run.log", encoding="utf-8", delay=True)
     logging.basicConfig(handlers=[log], level=logging.INFO, format=_FORMAT)
 
 

@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from harness.errors import StorageError
 from harness.files import safe_files
+from harness.files.sync import sync
 
 _WHY = {
     errno.ENOSPC: "the disk is full",
@@ -79,7 +80,7 @@ def sync_folder(path: Path) -> None:
     """Make the names in a folder durable."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(fd)
+        sync(fd)
     finally:
         os.close(fd)
 
@@ -88,11 +89,11 @@ def sync_file(path: Path, below: Path) -> None:
     """Make a file that is there already, and its name, durable; no link is followed from `below` on."""
     fd = safe_files.open_regular(path, os.O_RDONLY, below=below)
     try:
-        os.fsync(fd)
+        sync(fd)
     finally:
         os.close(fd)
     with safe_files.open_folder(path.parent, below) as folder:
-        os.fsync(folder)
+        sync(folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +161,12 @@ def replacing(
                 file.flush()
                 # Before the rename, or a power cut could leave the name of a new file with no content.
                 if durable:
-                    os.fsync(file.fileno())
+                    sync(file.fileno())
                 os.replace(unfinished, path.name, src_dir_fd=source, dst_dir_fd=target)
                 undo.pop_all()
         # A rename is durable with its folder only.
         if durable:
-            os.fsync(target)
+            sync(target)
 
 
 def hold(fd: int) -> bool:

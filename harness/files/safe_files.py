@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from harness.errors import UnsafeFile
+from harness.files.sync import sync
 
 MAX_BYTES = 1 << 30
 """Bytes of a journal or an artifact; what is beyond is none of ours."""
@@ -210,7 +211,7 @@ def _step(path: Path, outer: int, *, make: int | None, durable: bool) -> int:
         with suppress(FileExistsError):
             os.mkdir(path.name, make, dir_fd=outer)
             if durable:
-                os.fsync(outer)
+                sync(outer)
     try:
         return os.open(path.name, _FOLDER | os.O_NOFOLLOW, dir_fd=outer)
     except OSError as exc:

@@ -23,6 +23,7 @@ from harness.codec import CodecError, NewerSchema, Text, UnknownKind, decode, en
 from harness.errors import JournalCorrupt, JournalError, JournalLocked
 from harness.files import safe_files
 from harness.files.disk import hold, storage_error, sync_folder, translate_os_errors, write_whole
+from harness.files.sync import sync
 from harness.journal.fold import check, fold
 from harness.journal.lock import holder_named_in
 from harness.journal.record_limits import invalid_record, invalid_totals
@@ -125,7 +126,7 @@ class Journal:
             write_whole(self._fd, line)
             if self._is_due(record):
                 # `fdatasync` was tried and had no measurable effect.
-                os.fsync(self._fd)
+                sync(self._fd)
         except OSError as exc:
             # Nobody knows how much of the line is on the disk; only a new `open` cuts it off.
             self._let_go()
@@ -174,7 +175,7 @@ class Journal:
             os.ftruncate(fd, whole)
         # What was written may not be on the disk yet: its writer can have been killed before its fsync.
         if self._durability is not Durability.none:
-            os.fsync(fd)
+            sync(fd)
             sync_folder(self.path.parent)  # a new file's name can be lost in a power cut, too
 
     def _is_due(self, record: Record) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from harness.errors import JournalError, UnsafeFile
 from harness.files import safe_files
 from harness.files.disk import Within, translate_os_errors, write_atomic
+from harness.files.sync import sync
 from harness.journal.names import journals_in
 from harness.journal.store import stored
 
@@ -159,4 +160,4 @@ def _copy_file(path: Path, there: Path, *, source: Path, target: Path) -> None:
             data = safe_files.read(path, below=source)
             write_atomic(there, data, mode=path.lstat().st_mode & 0o777, within=Within(target))
         # A link is durable with its folder only.
-        os.fsync(into)
+        sync(into)

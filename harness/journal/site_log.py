@@ -17,6 +17,7 @@ from typing import NamedTuple
 from harness.codec import CodecError, build, dumps, loads, plain
 from harness.files import safe_files
 from harness.files.disk import translate_os_errors, write_whole
+from harness.files.sync import sync
 
 SITES_NAME = "sites.jsonl"
 
@@ -101,6 +102,6 @@ class SiteLog:
                 # One line for each instance, once for each job: a mark for each action would cost an fsync for each
                 # step.
                 write_whole(fd, lines)
-                os.fsync(fd)
+                sync(fd)
             finally:
                 os.close(fd)

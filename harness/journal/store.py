@@ -28,6 +28,7 @@ from harness.choices import Durability
 from harness.errors import JournalError, TaskError, UnsafeFile, UsageError
 from harness.files import safe_files
 from harness.files.disk import Within, sync_file, translate_os_errors, write_atomic
+from harness.files.sync import sync
 from harness.journal.index import INDEX_NAME, Scan, index_of, note, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import LOCK_NAME, Journal
@@ -125,7 +126,7 @@ class ArtifactStore:
         # The name of a new folder can be lost in a power cut, too; there are 256 of them.
         if self._durable and folder.name not in self._kept_folders:
             with safe_files.open_folder(self._root, self._run) as fd:
-                os.fsync(fd)
+                sync(fd)
             self._kept_folders.add(folder.name)
 
     def _make_folder(self, path: Path, *, durable: bool = True) -> None:

@@ -8,7 +8,7 @@ Why: docs/decisions/running.md#one-worker-per-core-and-four-lanes-per-worker
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ WORKER_MB, LANE_MB = 450, 120
 SPARE = 0.75
 """The part of the memory that is taken; the rest is for the sites, the endpoint, and whatever else runs here."""
 _CGROUP = Path("/sys/fs/cgroup")
+_MEMBERSHIPS = Path("/proc/self/cgroup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +94,8 @@ class LoadMeter:
     def _used_s(self) -> float:
         """Processor seconds so far, of all that shares the processors that count."""
         # A container with a quota sees the load of its whole host in the times of the processors.
-        if _quota(self._cgroup) is not None:
-            fields = _fields(self._cgroup / "cpu.stat")
-            if "usage_usec" in fields:
-                return fields["usage_usec"] / 1e6
+        if (quota := _quota(self._cgroup)) is not None and (used := _used_s(self._cgroup, quota[1])) is not None:
+            return used
         every = psutil.cpu_times(percpu=True)
         ours = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(every))
         return sum(
@@ -116,22 +115,55 @@ def _processors(cgroup: Path) -> float:
     """Those that may be used, also a part of one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     # A container sees all cores of its host, and is slowed down to its quota.
-    return min(cores, _quota(cgroup) or cores)
+    quota = _quota(cgroup)
+    return min(cores, quota[0]) if quota and quota[0] else cores
 
 
-def _quota(cgroup: Path) -> float | None:
-    """The processors that a container may use; None = all of its host."""
-    quota, _, period = _read(cgroup / "cpu.max").partition(" ")
-    return int(quota) / int(period) if quota.isdigit() and period.isdigit() else None
+def _groups(cgroup: Path, controller: str) -> Iterator[Path]:
+    """The control groups of this process, the innermost first: those of version 2, then those of version 1."""
+    # In a container, the files may be those of its own group, and the memberships those of the whole machine: then only
+    # the outermost folder exists.
+    lines = (line.split(":", 2) for line in _read(_MEMBERSHIPS).splitlines())
+    own = {name: line[2].strip("/") for line in lines if len(line) == 3 for name in line[1].split(",")}
+    for root, name in ((cgroup, ""), (cgroup / controller, controller)):
+        group = root / own.get(name, "")
+        yield from (folder for folder in (group, *group.parents) if folder.is_relative_to(root))
+
+
+def _quota(cgroup: Path) -> tuple[float, Path] | None:
+    """The processors that a container or job may use, and the folder that says so; None = all of its host."""
+    found = []
+    for folder in _groups(cgroup, "cpu"):
+        quota, _, period = _read(folder / "cpu.max").partition(" ")
+        if not quota:
+            quota, period = _read(folder / "cpu.cfs_quota_us"), _read(folder / "cpu.cfs_period_us")
+        if quota.isdigit() and period.isdigit():
+            found.append((int(quota) / int(period), folder))
+    return min(found, default=None, key=lambda one: one[0])
+
+
+def _used_s(cgroup: Path, folder: Path) -> float | None:
+    """Processor seconds of the group that `_quota` has found; None = nothing tells."""
+    used = _fields(folder / "cpu.stat").get("usage_usec")
+    if used is not None:
+        return used / 1e6
+    version_1 = cgroup / "cpu"
+    if not folder.is_relative_to(version_1):
+        return None
+    nanoseconds = _read(cgroup / "cpuacct" / folder.relative_to(version_1) / "cpuacct.usage")
+    return int(nanoseconds) / 1e9 if nanoseconds.isdigit() else None
 
 
 def _free_mb(cgroup: Path) -> int:
     free = psutil.virtual_memory().available
-    limit, used = _read(cgroup / "memory.max"), _read(cgroup / "memory.current")
-    if limit.isdigit() and used.isdigit():
-        # Pages of files that nobody has read lately are given up as soon as memory is wanted.
-        working = int(used) - _fields(cgroup / "memory.stat").get("inactive_file", 0)
-        free = min(free, max(0, int(limit) - working))
+    for folder in _groups(cgroup, "memory"):
+        limit = _read(folder / "memory.max") or _read(folder / "memory.limit_in_bytes")
+        used = _read(folder / "memory.current") or _read(folder / "memory.usage_in_bytes")
+        if limit.isdigit() and used.isdigit():
+            # Pages of files that nobody has read lately are given up as soon as memory is wanted.
+            fields = _fields(folder / "memory.stat")
+            working = int(used) - fields.get("total_inactive_file", fields.get("inactive_file", 0))
+            free = min(free, max(0, int(limit) - working))
     return free >> 20
 
 
@@ -143,7 +175,7 @@ def _fields(path: Path) -> dict[str, int]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text().strip()
+        return path.read_text("utf-8", "surrogateescape").strip()
     except OSError:
         return ""
 

@@ -14,6 +14,7 @@ from zlib import crc32
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.files import safe_files
 from harness.files.disk import sync_folder, translate_os_errors, write_whole
+from harness.files.sync import sync
 
 _CRC = b',"crc":"'
 _AFTER_CRC = b'"}'
@@ -53,7 +54,7 @@ def append(folder: Path, name: str, entry: JsonObject) -> None:
             size = _whole(fd)
             try:
                 write_whole(fd, line)
-                os.fsync(fd)
+                sync(fd)
             except OSError:
                 os.ftruncate(fd, size)  # of a full disk: half a line must not stay
                 raise

@@ -177,7 +177,7 @@ def _belonging(program: Path, home: Path) -> Iterator[Path]:
     else:
         yield wide
         with suppress(OSError):
-            for line in (wide / "pyvenv.cfg").read_text(errors="replace").splitlines():
+            for line in (wide / "pyvenv.cfg").read_text("utf-8", "replace").splitlines():
                 name, _, value = line.partition("=")
                 if name.strip() == "home" and value.strip().startswith("/"):
                     yield from _belonging(Path(value.strip()) / "python3", home)

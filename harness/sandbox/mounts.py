@@ -33,8 +33,8 @@ class EpisodeFolder:
     def make(self) -> None:
         for name in ("own", "masks", "etc"):
             (self.path / name).mkdir()
-        (self.path / "etc" / "resolv.conf").write_text(RESOLV)
-        (self.path / "etc" / "hosts").write_text(HOSTS)
+        (self.path / "etc" / "resolv.conf").write_text(RESOLV, "utf-8")
+        (self.path / "etc" / "hosts").write_text(HOSTS, "utf-8")
 
 
 def mount_arguments(view: FileView, folder: EpisodeFolder, masks: Masks) -> list[str]:

@@ -1,12 +1,14 @@
 """What is said of a command line that hydra refuses: our words, the setting's name, and the fix."""
 
+import argparse
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from harness.cli import configured
+from harness.cli import configured, run
 from harness.config.option_order import options_first
 from harness.config.site_settings import read_sites
 from harness.errors import ConfigError
@@ -80,6 +82,28 @@ def test_options_may_stand_anywhere(given: list[str], read: list[str] | None) ->
             options_first(given)
         return
     assert list(options_first(given)) == read
+
+
+def test_the_options_are_read_where_argparse_checks_each_help_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As that of Python 3.14 does; hydra has a help that is not a string."""
+
+    def check(parser: argparse.ArgumentParser, action: argparse.Action) -> None:
+        if "%" in (action.help or ""):
+            parser._get_formatter()._expand_help(action)
+
+    def add(parser: argparse.ArgumentParser, action: argparse.Action) -> argparse.Action:
+        parser._check_help(action)
+        return before(parser, action)
+
+    before = argparse.ArgumentParser._add_action
+    monkeypatch.setattr(argparse.ArgumentParser, "_check_help", check, raising=False)
+    monkeypatch.setattr(argparse.ArgumentParser, "_add_action", add)
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.chdir(tmp_path)
+    assert run(["--cfg", "job"]) == 0
+    assert "max_steps" in capsys.readouterr().out
 
 
 @pytest.mark.sample(1)

@@ -1,5 +1,6 @@
 """A disk that refuses stops the run with one sentence, and costs nothing that was recorded."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -247,3 +248,50 @@ def test_a_file_of_the_same_name_is_neither_written_to_nor_removed(tmp_path: Pat
     theirs.write_bytes(b"of a process with this id on another machine")
     write_atomic(tmp_path / "report", b"whole")
     assert theirs.read_bytes().startswith(b"of a process") and (tmp_path / "report").read_bytes() == b"whole"
+
+
+def flushed(monkeypatch: pytest.MonkeyPatch, refusal: int = 0) -> list[str]:
+    """What a system with F_FULLFSYNC is asked for, the call and the file; with `refusal`, its disk does not take it."""
+    there, asked = os.fsync, []
+
+    def control(fd: int, command: int, argument: int = 0) -> int:
+        assert command == 51
+        asked.append(f"flush {Path(f'/proc/self/fd/{fd}').resolve().name}")
+        if refusal:
+            raise OSError(refusal, os.strerror(refusal))
+        return 0
+
+    def fsync(fd: int) -> None:
+        asked.append(f"fsync {Path(f'/proc/self/fd/{fd}').resolve().name}")
+        there(fd)
+
+    monkeypatch.setattr("harness.files.sync._FLUSH", 51)
+    monkeypatch.setattr("fcntl.fcntl", control)
+    monkeypatch.setattr("os.fsync", fsync)
+    return asked
+
+
+def test_where_fsync_leaves_data_in_the_drive_it_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = flushed(monkeypatch)
+    with Journal.open(tmp_path / "7.traj.jsonl") as journal:
+        asked.clear()
+        journal.append(opened())
+    assert asked == ["flush 7.traj.jsonl"]
+    asked.clear()
+    write_atomic(tmp_path / "file", b"new")
+    assert len(asked) == 2 and asked[0].startswith("flush .") and asked[1] == f"flush {tmp_path.name}"
+
+
+def test_a_disk_that_cannot_flush_has_fsync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = flushed(monkeypatch, errno.ENOTSUP)
+    disk.sync_folder(tmp_path)
+    assert asked == [f"flush {tmp_path.name}", f"fsync {tmp_path.name}"]
+
+
+def test_an_error_of_the_disk_while_it_flushes_is_none_of_fsync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = flushed(monkeypatch, errno.EIO)
+    with pytest.raises(StorageError, match="input/output error"):
+        write_atomic(tmp_path / "file", b"new")
+    assert len(asked) == 1 and list(tmp_path.iterdir()) == []

@@ -1,6 +1,7 @@
 """How many workers and lanes a machine has room for."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +10,7 @@ from harness.runner.capacity import (
     LANES_PER_WORKER,
     SPARE,
     WORKER_MB,
+    LoadMeter,
     MachineCapacity,
     choose_parallelism,
     machine_capacity,
@@ -102,3 +104,65 @@ def test_a_container_is_as_small_as_its_limits(tmp_path: Path) -> None:
     (tmp_path / "cpu.max").write_text("max 100000\n")
     (tmp_path / "memory.max").write_text("max\n")
     assert machine_capacity(tmp_path).cores == whole.cores and machine_capacity(tmp_path).memory_mb > 384
+
+
+VERSION_1 = {
+    "memory/memory.limit_in_bytes": 2 << 30,
+    "memory/memory.usage_in_bytes": 512 << 20,
+    "memory/memory.stat": f"inactive_file 0\ntotal_inactive_file {512 << 20}",
+    "cpu/cpu.cfs_quota_us": 50_000,
+    "cpu/cpu.cfs_period_us": 100_000,
+    "cpuacct/cpuacct.usage": 1_000_000_000,
+}
+UNLIMITED = {
+    "memory/memory.limit_in_bytes": (1 << 63) - 4096,
+    "memory/memory.usage_in_bytes": 1,
+    "cpu/cpu.cfs_quota_us": -1,
+    "cpu/cpu.cfs_period_us": 100_000,
+}
+VERSION_2 = {"memory.max": 2 << 30, "memory.current": 0, "cpu.max": "50000 100000", "cpu.stat": "usage_usec 1000000"}
+HALF, WHOLE = (0.5, 2048), None
+
+
+def below(place: str, files: dict[str, object]) -> dict[str, object]:
+    """The same files of a group of version 1 that is not the outermost one."""
+    return {name.replace("/", f"/{place}/"): text for name, text in files.items()}
+
+
+@pytest.mark.parametrize(
+    ("memberships", "files", "limit"),
+    [
+        ("", {}, WHOLE),
+        ("4:memory:/\n2:cpu,cpuacct:/\n0::/\n", VERSION_1, HALF),
+        ("4:memory:/docker/ab\n2:cpuacct,cpu:/docker/ab\n", VERSION_1, HALF),
+        ("4:memory:/job\n2:cpu,cpuacct:/job\n", UNLIMITED | below("job", VERSION_1), HALF),
+        ("4:memory:/job\n2:cpu,cpuacct:/job\n", VERSION_1 | below("job", UNLIMITED), HALF),
+        ("4:memory:/\n2:cpu,cpuacct:/\n", UNLIMITED, WHOLE),
+        ("0::/slurm/job_7/step", {f"slurm/job_7/{name}": text for name, text in VERSION_2.items()}, HALF),
+        ("0::/slurm/job_7", {"slurm/cpu.max": "max 100000"} | VERSION_2, HALF),
+        ("0::/slurm/job_8", {f"slurm/job_7/{name}": text for name, text in VERSION_2.items()}, WHOLE),
+        ("0::/../other", VERSION_2, HALF),
+    ],
+    ids=["none", "1", "1 in a container", "1 of a job", "1 around a job", "1 without limits",
+         "2 around a job", "2 in a container", "2 of another job", "2 outside"],
+)  # fmt: skip
+def test_the_least_limit_of_the_groups_around_this_process_counts(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    memberships: str,
+    files: dict[str, object],
+    limit: tuple[float, int] | None,
+) -> None:
+    (tmp_path / "memberships").write_text(memberships)
+    monkeypatch.setattr("harness.runner.capacity._MEMBERSHIPS", tmp_path / "memberships")
+    monkeypatch.setattr("harness.runner.capacity.os.sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=8 << 30))
+    for name, text in files.items():
+        (path := tmp_path / "mount" / name).parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+    processors, memory_mb = limit or (4, 8192)
+    assert machine_capacity(tmp_path / "mount") == MachineCapacity(max(1, int(processors)), memory_mb)
+    meter = LoadMeter(tmp_path / "mount")
+    assert meter._processors == processors
+    if limit:
+        assert meter._used_s() == 1, "the load is that of the group, too"

@@ -12,7 +12,7 @@ from pathlib import Path
 from agents import Agent, Runner, set_tracing_disabled
 from agents.mcp import MCPServerStdio
 
-CONFIG = json.loads(Path(os.environ["CAIRN_MCP_CONFIG"]).read_text())
+CONFIG = json.loads(Path(os.environ["CAIRN_MCP_CONFIG"]).read_text("utf-8"))
 INSTRUCTIONS = "You operate a web browser by calling functions. Call stop with the answer when you are done."
 
 

@@ -76,7 +76,7 @@ def _program(folder: Path, chromium: str) -> Path:
     # With these switches, neither variables nor packages for Python change what the program does.
     command = (sys.executable, "-I", "-S", pipe_handover.__file__, str(folder / "pipes"), chromium)
     program = folder / "chromium"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+    program.write_bytes(os.fsencode(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n'))
     program.chmod(0o700)
     return program
 

@@ -172,7 +172,7 @@ class Shards:
                     f"the job of shard {shard} ended early, {log} may say why; run the same command to continue"
                 )
             elif code == ExitCode.USAGE:
-                said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+                said = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
                 raise UsageError(f"shard {shard}: {said[-1] if said else f'see {log}'}")
         self._spent(self._summaries.keys() & self._pending())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from harness.api.files import safe_files, translate_os_errors, write_whole
+from harness.api.files import safe_files, sync, translate_os_errors, write_whole
 from harness.api.records import build
 
 NAME = "environments.jsonl"
@@ -59,7 +59,7 @@ class Ledger:
         with translate_os_errors(self._path):
             try:
                 write_whole(self._file, json.dumps(asdict(entry)).encode() + b"\n")
-                os.fsync(self._file)
+                sync(self._file)
             except OSError:
                 os.ftruncate(self._file, size)  # else the next line would be a part of this one
                 raise

@@ -48,8 +48,8 @@ class HumanPage:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._key = key_of_forms()
-        self._page = (_FOLDER / "play.html").read_text().replace("KEY_OF_FORMS", self._key)
-        self._files = {name: (_FOLDER / name).read_text() for name in ("play.js", "play.css")}
+        self._page = (_FOLDER / "play.html").read_text("utf-8").replace("KEY_OF_FORMS", self._key)
+        self._files = {name: (_FOLDER / name).read_text("utf-8") for name in ("play.js", "play.css")}
 
     def app(self, token: str) -> ASGIApp:
         """The application."""

@@ -30,7 +30,7 @@ from harness.api import (
     dumps,
     loads,
 )
-from harness.api.files import safe_files, sync_folder, translate_os_errors, write_whole
+from harness.api.files import safe_files, sync, sync_folder, translate_os_errors, write_whole
 from harness.api.judging import JudgeForEpisode, JudgeSession
 from harness.api.records import Eval, Judged, build, optional, plain
 from harness.api.scoring import CORRECTED
@@ -111,7 +111,7 @@ class JudgmentLog:
     def _append(self, tree: object) -> None:
         with translate_os_errors(self._path):
             write_whole(self._fd, self._redactor.data(dumps(tree)) + b"\n")
-            os.fsync(self._fd)
+            sync(self._fd)
 
 
 class _Files:

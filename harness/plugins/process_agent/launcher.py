@@ -46,7 +46,7 @@ def _start(command: list[str], lifeline: int) -> int:
 
 
 def _descendants() -> list[int]:
-    """Descendants of this process, as /proc lists them."""
+    """Descendants of this process."""
     parents = dict(_parents())
     found, level = [], [os.getpid()]
     while level:
@@ -57,13 +57,32 @@ def _descendants() -> list[int]:
 
 def _parents() -> Iterator[tuple[int, int]]:
     """Each process with its parent; zombies are left out."""
-    for name in os.listdir("/proc"):  # noqa: PTH208 (without pathlib it starts sooner)
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 (without pathlib it starts sooner)
+    except FileNotFoundError:
+        yield from _parents_by_ps()
+        return
+    for name in names:
         if name.isdecimal():
             with suppress(OSError, ValueError, IndexError):
                 with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
                     state, parent = file.read().rpartition(b") ")[2].split()[:2]
                 if state != b"Z":
                     yield int(name), int(parent)
+
+
+def _parents_by_ps() -> Iterator[tuple[int, int]]:
+    """The same without /proc, as on macOS; `ps` itself is left out."""
+    import subprocess  # here only: elsewhere the program starts sooner without it
+
+    # One option for each column: what follows a `=` is all header.
+    command = ("/bin/ps", "-A", "-o", "pid=", "-o", "ppid=", "-o", "stat=")
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as listing:
+        for line in listing.communicate()[0].splitlines():
+            with suppress(ValueError):
+                one, parent, state = line.split()
+                if int(one) != listing.pid and not state.startswith(b"Z"):
+                    yield int(one), int(parent)
 
 
 def _end_all() -> None:
@@ -122,7 +141,10 @@ def main(arguments: list[str]) -> int:
             break
         if lifeline in ready:
             break
-    _end_all()
+    with suppress(OSError):  # whatever prevents it, the exit code is that of the command
+        _end_all()
+    with suppress(OSError):  # without a subreaper, those that have lost their parent are found only as a group
+        os.killpg(child, signal.SIGKILL)
     _reap_all()
     if select.select([lifeline], [], [], 0)[0]:
         shutil.rmtree(folder, ignore_errors=True)

@@ -98,7 +98,7 @@ def is_installed(name: str) -> bool:
 def is_current(name: str) -> bool:
     """Whether what is installed is what this version of Cairn names."""
     try:
-        return (agents_folder() / name / _MARK).read_text().split() == list(AGENTS[name].wanted)
+        return (agents_folder() / name / _MARK).read_text("utf-8").split() == list(AGENTS[name].wanted)
     except OSError:
         return False
 
@@ -122,7 +122,7 @@ def install_agent(name: str) -> None:
         if npm is not None and agent.node:
             node = [npm, "install", "--prefix", str(folder), *_NPM, *agent.node]
             _run(name, node, f"{' '.join(agent.node)} cannot be installed")
-        (folder / _MARK).write_text("".join(f"{one}\n" for one in agent.wanted))
+        (folder / _MARK).write_text("".join(f"{one}\n" for one in agent.wanted), "utf-8")
     except OSError as error:
         raise ConfigError(
             f"{folder} cannot be written: {error.strerror}; set CAIRN_AGENTS to a folder that you may write to"

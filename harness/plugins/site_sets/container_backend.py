@@ -189,7 +189,7 @@ class ContainerBackend:
                 [self.engine, *(self._options if arguments[0] != "--version" else ()), *arguments],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
                 errors="replace",
                 timeout=_COMMAND_S,
                 check=False,

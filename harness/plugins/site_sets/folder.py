@@ -28,7 +28,9 @@ def copy(source: Path, to: Path) -> None:
     remove(unfinished)
     to.parent.mkdir(parents=True, exist_ok=True)
     command = ["cp", "-a", "--reflink=auto", "--", str(source), str(unfinished)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
+    done = subprocess.run(
+        command, capture_output=True, encoding="utf-8", errors="replace", check=False, env={**os.environ, "LC_ALL": "C"}
+    )
     if done.returncode != 0:
         remove(unfinished)
         said = (done.stderr.strip().splitlines() or ["it was killed"])[-1][:300]

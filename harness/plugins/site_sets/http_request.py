@@ -90,7 +90,7 @@ def free_port() -> int:
 def _first_passing_port() -> int:
     """The first of the ports that the system gives to outgoing connections; all where it says nothing of use."""
     with suppress(OSError, ValueError, IndexError):
-        first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+        first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text("utf-8").split()[0])
         if first > _LEAST_PORT + _TRIED_PORTS:
             return first
     return _MOST_PORT + 1

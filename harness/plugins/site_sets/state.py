@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.api.files import translate_os_errors, write_atomic
 from harness.errors import ConfigError, StorageError
 
 SEED = "seed"
@@ -25,8 +26,8 @@ SET_COPY = "set.json"
 SERVED = "sites.json"
 UP, STARTING, RESETTING, STOPPED = "up", "starting", "resetting", "stopped"
 _PHASES = (UP, STARTING, RESETTING, STOPPED)
-_UNFINISHED = re.compile(r"\..+\.(\d+)\.tmp")
-"""The name of a file that is being written, with the process that does."""
+_UNFINISHED = re.compile(r"\.\d+-\d+\.tmp")
+"""The name of a file that `write_atomic` has not finished."""
 _LOCK_MODES = {True: fcntl.LOCK_EX, False: fcntl.LOCK_SH}
 
 
@@ -169,21 +170,9 @@ def write_json(path: Path, tree: object) -> None:
     Raises:
         StorageError: It cannot be written.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with translate_os_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        for left in path.parent.glob(f".{path.name}.*.tmp"):
-            if (found := _UNFINISHED.fullmatch(left.name)) and not Path(f"/proc/{found[1]}").exists():
-                left.unlink(missing_ok=True)  # of a command that was killed
-        with unfinished.open("wb") as file:
-            file.write(json.dumps(tree, indent=1, ensure_ascii=False).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    except OSError as error:
-        raise StorageError(
-            f"cannot write {path}: {(error.strerror or str(error)).lower()}; fix this and run the same command again"
-        ) from error
+    write_atomic(path, json.dumps(tree, indent=1, ensure_ascii=False).encode() + b"\n")
 
 
 def check_state_folder(path: Path) -> None:

@@ -22,7 +22,16 @@ from pathlib import Path
 from typing import Literal
 
 from harness.api import CodecError, JsonObject, dumps, loads
-from harness.api.files import Within, hold, remove_if_left, safe_files, sync_folder, translate_os_errors, write_atomic
+from harness.api.files import (
+    Within,
+    hold,
+    remove_if_left,
+    safe_files,
+    sync,
+    sync_folder,
+    translate_os_errors,
+    write_atomic,
+)
 from harness.errors import TrackingError
 from harness.plugins.tracking.history import LAST_COLUMNS, History, Row
 from harness.plugins.tracking.name_rules import path_part
@@ -238,7 +247,7 @@ def _files(folder: Path) -> list[Path]:
 def _sync(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(fd)
+        sync(fd)
     finally:
         os.close(fd)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.api import CodecError, loads
-from harness.api.files import safe_files, sync_folder, translate_os_errors, write_whole
+from harness.api.files import safe_files, sync, sync_folder, translate_os_errors, write_whole
 from harness.errors import TrackingError
 
 Mode = Literal["max", "min"]
@@ -49,7 +49,7 @@ class History:
             try:
                 _cut_tail(fd)
                 write_whole(fd, line + b"\n")
-                os.fsync(fd)
+                sync(fd)
             finally:
                 os.close(fd)
             if is_new:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.api.files import translate_os_errors
+from harness.api.files import sync, translate_os_errors
 from harness.errors import TrackingError
 from harness.plugins.tracking.inputs import GroupHeader, GroupItem
 from harness.plugins.tracking.lazy import pyarrow
@@ -108,7 +108,7 @@ class TrajectoryFile:
             self._writer.close()
             fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                os.fsync(fd)
+                sync(fd)
             finally:
                 os.close(fd)
 

@@ -381,3 +381,49 @@ async def test_the_process_dies_with_the_worker(tmp_path: Path) -> None:
     assert await process.ended() == 137 and not folder.exists()
     _, alive = psutil.wait_procs(found, timeout=30)
     assert alive == []
+
+
+WITHOUT_PROC = f"""
+import ctypes, os, runpy, sys
+def no_library(*args, **options):
+    raise OSError
+ctypes.CDLL = no_library
+there = os.listdir
+def listdir(path):
+    if path == "/proc":
+        raise FileNotFoundError(2, "No such file or directory", path)
+    return there(path)
+os.listdir = listdir
+sys.argv[0] = {launcher.__file__!r}
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""The launcher on a machine that has no /proc and no subreapers, such as one with macOS."""
+
+
+@pytest.mark.parametrize("script", ["exit 0", "sleep 100 & exit 7", "kill -9 $$"])
+def test_without_proc_the_code_is_that_of_the_command(tmp_path: Path, script: str) -> None:
+    lifeline, ours = os.pipe()
+    started = (sys.executable, "-c", WITHOUT_PROC, str(lifeline), str(tmp_path / "none"), "/bin/sh", "-c", script)
+    done = subprocess.run(started, pass_fds=[lifeline], capture_output=True, timeout=60, check=False)
+    os.close(lifeline)
+    os.close(ours)
+    expected = {"exit 0": 0, "kill -9 $$": 137}.get(script, 7)
+    assert (done.returncode, done.stderr) == (expected, b"")
+
+
+def test_without_proc_all_ends_with_the_worker(tmp_path: Path) -> None:
+    lifeline, ours = os.pipe()
+    script = "sleep 100 & setsid sleep 100 & sleep 100"
+    process = subprocess.Popen(
+        (sys.executable, "-c", WITHOUT_PROC, str(lifeline), str(tmp_path / "none"), "/bin/sh", "-c", script),
+        pass_fds=[lifeline],
+    )
+    os.close(lifeline)
+    started = psutil.Process(process.pid)
+    deadline = time.monotonic() + 20
+    while len(found := started.children(recursive=True)) < 4:
+        assert time.monotonic() < deadline
+    os.close(ours)
+    assert process.wait(30) == 137
+    _, alive = psutil.wait_procs(found, timeout=30)
+    assert alive == []

@@ -6,6 +6,8 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,8 @@ import psutil
 import pytest
 
 from harness.main import main
+from harness.plugins.site_sets.state import check_state_folder
+from tests.journal.episodes import PROJECT
 from tests.plugins.site_sets.small_site import SmallSite, kill, look, order, shop, tree_of
 from tests.waiting import wait_until
 
@@ -403,6 +407,30 @@ def test_nothing_of_others_is_touched(small: SmallSite, tmp_path: Path) -> None:
     typed = small.type("up", "--state", str(strange))
     assert typed.code == 2 and "holds other files" in typed.err
     assert tree_of(strange) == {"file": b"x"}
+
+
+WRITING = """
+import sys
+from pathlib import Path
+from harness.plugins.site_sets.state import write_json
+
+there = Path.exists
+Path.exists = lambda path: "/proc" not in str(path) and there(path)
+for number in range(200):
+    write_json(Path(sys.argv[1]), {"number": number})
+"""
+
+
+def test_two_commands_write_a_file_at_once_where_there_is_no_proc(tmp_path: Path) -> None:
+    started = [sys.executable, "-c", WRITING, str(tmp_path / "services" / "state.json")]
+    both = [subprocess.Popen(started, cwd=PROJECT, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [(process.communicate()[1], process.returncode) for process in both] == [("", 0)] * 2
+    assert tree_of(tmp_path / "services") == {"state.json": b'{\n "number": 199\n}\n'}
+
+
+def test_a_file_that_a_killed_command_left_unfinished_is_none_of_others(tmp_path: Path) -> None:
+    (tmp_path / ".1-0.tmp").write_text("{")
+    check_state_folder(tmp_path)
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def _started(settings: tuple[str, ...], pid: int) -> str:
     command = [sys.executable, "-m", "harness.main", "serve", "--port=0", "--until-stdin-ends"]
     command += [f"run.root={root}", *settings]
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
     )
     atexit.register(process.terminate)
     assert process.stdout is not None

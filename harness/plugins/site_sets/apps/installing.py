@@ -41,7 +41,7 @@ def installed(name: str) -> Path:
     """
     folder = apps_folder() / name
     try:
-        is_current = (folder / _MARK).read_text().split() == requirements()[name]
+        is_current = (folder / _MARK).read_text("utf-8").split() == requirements()[name]
     except OSError:
         is_current = False
     if not is_current:
@@ -66,7 +66,7 @@ def install(name: str) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _run(name, [sys.executable, "-m", "venv", str(folder)], "the virtual environment cannot be made")
         _run(name, [str(folder / "bin" / "python"), *_PIP, *wanted], "its packages cannot be installed")
-        (folder / _MARK).write_text("".join(f"{one}\n" for one in wanted))
+        (folder / _MARK).write_text("".join(f"{one}\n" for one in wanted), "utf-8")
     except OSError as error:
         raise ConfigError(
             f"{folder} cannot be written: {error.strerror}; set CAIRN_APPS to a folder that you may write to"

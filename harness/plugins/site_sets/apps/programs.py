@@ -129,7 +129,7 @@ def fill_wiki(place: Place) -> None:
     pages.mkdir(parents=True)
     for name, text in json.loads((_FILES / "wiki.json").read_bytes()).items():
         meta, data = _page(name, text)
-        (pages / f"{name}.meta").write_text(json.dumps(meta))
+        (pages / f"{name}.meta").write_text(json.dumps(meta), "utf-8")
         (pages / f"{name}.data").write_bytes(data)
     _run([moin, "load-help", "--namespace", "default", "--path", str(pages.parent)], variables)
 
