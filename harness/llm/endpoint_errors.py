@@ -17,7 +17,8 @@ from typing import Any
 
 from harness.api import RetryableError
 from harness.errors import ModelRejected, RequestRefused
-from harness.llm.connection import SdkErrors
+from harness.llm.answer import NoAnswer
+from harness.llm.connection import HttpStatusError, SdkErrors
 from harness.llm.endpoint import Endpoint
 from harness.llm.rate_limit_headers import read_headers
 from harness.llm.retry_after import retry_after_s
@@ -33,6 +34,30 @@ _OF_THE_REQUEST = {400, 413, 422, 501}
 _FLAGGED = re.compile(r"(?i)\b(?:flagged|moderation|prompt injection)\b")
 _TOO_LARGE = re.compile(r"(?i)Request too large|must be reduced in order to run")
 _LIMIT = re.compile(r"Limit (\d+), Requested (\d+)")
+_OF_THE_PROMPT = (
+    "invalid_prompt",
+    "context_length_exceeded",
+    "bio_policy",
+    "misalignment_policy_violation",
+    "invalid_image",
+    "invalid_image_format",
+    "invalid_base64_image",
+    "invalid_image_url",
+    "invalid_image_mode",
+    "image_too_large",
+    "image_too_small",
+    "image_file_too_large",
+    "image_parse_error",
+    "image_content_policy_violation",
+    "unsupported_image_media_type",
+    "empty_image_file",
+)
+_STATUS_OF_CODE = (
+    {str(status): status for status in (400, 402, 403, 413, 422, 429)}
+    | dict.fromkeys(_OF_THE_PROMPT, 400)
+    | dict.fromkeys(("rate_limit_exceeded", *_EXHAUSTED), 429)
+)
+"""What the code of an error in an answer with status 200 stands for: an HTTP status, or a word of the Responses API."""
 _FIX = {401: "check {}.api_key", 403: "check {}.api_key", 404: "check {}.model and {}.base_url"}
 _UNSUPPORTED_CODES = {"unsupported_parameter", "unsupported_value", "unknown_parameter"}
 _UNSUPPORTED = re.compile(
@@ -83,7 +108,8 @@ def translate_errors(endpoint: Endpoint, sdk: SdkErrors, *, model: str, timeout_
 def _translated(exc: Any, endpoint: Endpoint, model: str) -> Exception:
     """The error of ours that an answer with an error status is."""
     status, said, error = exc.status_code, _said(exc, endpoint), _error_in(exc.body)
-    told = f"HTTP {status}"
+    answered = exc.response.status_code
+    told = f"HTTP {status}" if status == answered else f"HTTP {answered} and error {error.get('code')}"
     if status == 402 and _is_busy(error):
         status = 429
     exhausted = _is_exhausted(status, error, said)
@@ -115,6 +141,17 @@ def _translated(exc: Any, endpoint: Endpoint, model: str) -> Exception:
     )
 
 
+def check_error(found: NoAnswer, response: Any, endpoint: Endpoint, model: str) -> None:
+    """Raise what an error in an answer with status 200 comes to, if it stands for a status.
+
+    Not for every status: a gateway passes on those of its providers, and for 401 or 404 it may choose another one.
+    """
+    status = _STATUS_OF_CODE.get(str(found.error.get("code")))
+    if status is not None:
+        named = HttpStatusError(response, status_code=status, body=found.error)
+        raise _translated(named, endpoint, model) from named
+
+
 def _error_in(body: Any) -> Mapping[str, Any]:
     """The object that says what is wrong, which the packages give with or without what is around it."""
     match body:
@@ -143,8 +180,8 @@ def _is_of_the_prompt(exc: Any, error: Mapping[str, Any], said: str) -> bool:
     match exc.status_code, error:
         case 403, {"metadata": {"flagged_input": _} | {"reasons": _}}:
             return True
-        case 403, _:
-            return _FLAGGED.search(said) is not None
+        case 403, _:  # the endpoint had taken the key when it began to answer
+            return exc.response.is_success or _FLAGGED.search(said) is not None
         case 429, _ if _TOO_LARGE.search(said):
             # OpenAI says the same of a request that only has to wait for its share of the limit.
             limit = _LIMIT.search(said)
