@@ -16,6 +16,22 @@ _MOST_PARTS = 10_000
 """Calls or items of one answer that are looked at."""
 
 
+class NoAnswer(RetryableError):
+    """What came with status 200 is no answer."""
+
+    def __init__(self, why: str, body: Any = None, *, is_pending: bool = False) -> None:
+        """
+        Args:
+            why: The message.
+            body: What came, if it is JSON; an error in it may say that no other attempt will be answered.
+            is_pending: The answer is being made, and can be asked for later.
+        """
+        super().__init__(why)
+        error = body.get("error") if isinstance(body, dict) else None
+        self.error: Mapping[str, Any] = error if isinstance(error, dict) else {}
+        self.is_pending = is_pending
+
+
 def parsed(content: bytes) -> Any:
     """Raises: RetryableError: not JSON."""
     try:

@@ -52,11 +52,17 @@ def plain_options(headers: Mapping[str, str]) -> Any:
 class HttpStatusError(Exception):
     """An answer with an error status, without a provider's package."""
 
-    def __init__(self, response: Any) -> None:
-        super().__init__(f"HTTP {response.status_code}")
+    def __init__(self, response: Any, *, status_code: int | None = None, body: Any = None) -> None:
+        """
+        Args:
+            response: What was answered.
+            status_code: What an error in an answer with status 200 stands for; None = the answer's own.
+            body: What the endpoint says of that error.
+        """
         self.response = response
-        self.status_code: int = response.status_code
-        self.body: Any = error_body(response)
+        self.status_code: int = response.status_code if status_code is None else status_code
+        self.body: Any = error_body(response) if body is None else body
+        super().__init__(f"HTTP {self.status_code}")
 
 
 class PlainConnection:

@@ -6,10 +6,11 @@ Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 from collections.abc import Iterator
+from typing import Any
 
-from harness.api import Answer, ModelProvider, RetryableError
+from harness.api import Answer, ModelProvider
 from harness.codec import JsonObject
-from harness.llm.answer import excerpt, parsed
+from harness.llm.answer import NoAnswer, excerpt, parsed
 
 _DONE = "[DONE]"
 
@@ -37,9 +38,16 @@ def events_in(content: bytes) -> list[JsonObject]:
             break
         event = parsed(text.encode())
         if not isinstance(event, dict) or event.get("error") or event.get("type") == "error":
-            raise RetryableError(f"the streamed answer holds an error: {excerpt(text.encode())}")
+            raise NoAnswer(f"the streamed answer holds an error: {excerpt(text.encode())}", _with_error(event))
         found.append(event)
     return found
+
+
+def _with_error(event: Any) -> Any:
+    """The event as a body that is an error; None = the answer had begun, so that it is not the request's fault."""
+    if not isinstance(event, dict) or event.get("choices"):
+        return None
+    return event if event.get("error") else {"error": event}
 
 
 def _data(text: str) -> Iterator[str]:

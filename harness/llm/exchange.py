@@ -11,9 +11,10 @@ from typing import Any
 
 from harness.api import Answer, ChatSettings, RetryableError
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
+from harness.llm.answer import NoAnswer
 from harness.llm.connection import SdkErrors
 from harness.llm.endpoint import Endpoint
-from harness.llm.endpoint_errors import translate_errors
+from harness.llm.endpoint_errors import check_error, translate_errors
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, RequestOutcome, RequestResult, Unlimited
 from harness.llm.prices import Price, with_cost
 from harness.llm.rate_limit_headers import read_headers
@@ -135,7 +136,7 @@ class Exchanger:
         try:
             response = await self._request(sending)
             ending = replace(ending, limits=read_headers(response.headers, time.time()))
-            answer = sending.read(response.content)
+            answer = self._read(response, sending)
             counted = answer.prompt_tokens + answer.completion_tokens
             ending = replace(ending, outcome=RequestOutcome.answered, tokens=counted or None)
             self._reply_tokens = answer.completion_tokens or self._reply_tokens
@@ -164,6 +165,13 @@ class Exchanger:
             # Around all of it: the timeouts of an HTTP client begin anew with every part that it reads.
             async with asyncio.timeout(timeout_s):
                 return await sending.send()
+
+    def _read(self, response: Any, sending: Sending) -> Answer:
+        try:
+            return sending.read(response.content)
+        except NoAnswer as exc:
+            check_error(exc, response, self.endpoint, sending.model)
+            raise
 
     def usage(self, answer: Answer, model: str, requests: int) -> Usage:
         """What so many requests for an answer used, and cost."""

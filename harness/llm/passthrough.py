@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from harness.api import Answer, ModelProvider
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.errors import ConfigError, ModelRejected, RequestRefused
+from harness.llm.answer import NoAnswer
 from harness.llm.circuit_breaker import OutageWaiter
 from harness.llm.connection import Connection
 from harness.llm.endpoint import Endpoint
@@ -122,7 +124,7 @@ class Passthrough:
             sent = dumps(body | more) if more else content
             return Sending(
                 send=lambda: connection.pass_on(sent, request.headers),
-                read=lambda answer: read_any(spoken, answer, streamed=is_event_stream(answer)),
+                read=lambda answer: _read(spoken, answer),
                 errors=connection.errors,
                 model=str(body.get("model") or "")[:_LONGEST_NAME],
                 tokens=tokens,
@@ -178,6 +180,16 @@ class Passthrough:
         return ForeignAnswer(
             status=response.status_code, body=text.encode(), headers=_kept(headers), usage=usage, waited_s=waited_s
         )
+
+
+def _read(spoken: ModelProvider, content: bytes) -> Answer:
+    try:
+        return read_any(spoken, content, streamed=is_event_stream(content))
+    except NoAnswer as error:
+        if not error.is_pending:
+            raise
+        # The process has asked for it to be made in the background: sent again, the request would begin another.
+        return Answer(text="", model="", prompt_tokens=0, completion_tokens=0)
 
 
 def _refused(status: int, why: str, usage: Usage) -> ForeignAnswer:

@@ -198,11 +198,86 @@ async def test_cancelling_passes_at_once_and_is_not_an_attempt() -> None:
         assert waits.slept == []
 
 
-async def test_an_exhausted_account_is_not_waited_for() -> None:
-    body = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
-    async with chat(mocked(lambda _: httpx2.Response(429, json=body)), Waits()) as model:
-        with pytest.raises(ModelRejected, match="exceeded your current quota"):
+async def refused_with(status: int, error: Any, **settings: Any) -> tuple[Exception, int]:
+    """What is raised for an endpoint that always answers so, and after how many requests."""
+    sent: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        sent.append(request)
+        return httpx2.Response(status, json={"type": "error", "error": error})
+
+    async with chat(mocked(handler), Waits(), **settings) as model:
+        with pytest.raises((ModelRejected, ModelUnavailable, RequestRefused)) as caught:
             await model.ask(ASKED)
+    return caught.value, len(sent)
+
+
+NO_CREDIT = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade."
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (429, {"message": "You exceeded your current quota", "code": "insufficient_quota"}),
+        (429, {"message": "No credits", "type": "insufficient_quota", "code": "credit_balance_exhausted"}),
+        (400, {"message": NO_CREDIT, "type": "invalid_request_error"}),
+        (400, {"message": "You have reached your specified API usage limits. You will regain access on 2026-12-01."}),
+        (400, {"message": "You have reached your specified workspace API usage limits."}),
+        (429, {"message": "You have reached your API usage limits", "type": "rate_limit_error"}),
+        (402, {"message": "Insufficient credits", "metadata": {"limit_source": "openrouter_credits"}}),
+    ],
+)
+@pytest.mark.parametrize("api", ["chat", "messages"])
+async def test_an_exhausted_account_is_not_waited_for(status: int, error: Any, api: str) -> None:
+    raised, requests = await refused_with(status, error, api=api)
+    assert isinstance(raised, ModelRejected) and requests == 1
+    assert error["message"].rstrip(".") in str(raised) and "check the account's quota" in str(raised)
+
+
+def too_large(limit: int, requested: int) -> dict[str, Any]:
+    message = (
+        f"Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit {limit}, Requested"
+        f" {requested}. The input or output tokens must be reduced in order to run successfully."
+    )
+    return {"message": message, "type": "tokens", "code": "rate_limit_exceeded"}
+
+
+async def test_a_prompt_larger_than_the_limit_is_refused_and_one_that_fits_in_it_waits() -> None:
+    raised, requests = await refused_with(429, too_large(30_000, 61_337))
+    assert isinstance(raised, RequestRefused) and requests == 1
+    raised, requests = await refused_with(
+        429, {"message": "The input or output tokens must be reduced in order to run"}
+    )
+    assert isinstance(raised, RequestRefused) and requests == 1
+    raised, requests = await refused_with(429, too_large(250_000, 546))
+    assert isinstance(raised, ModelUnavailable) and requests == 8
+
+
+async def test_an_account_with_too_many_requests_on_their_way_waits() -> None:
+    error = {"message": "Too many", "code": 402, "metadata": {"limit_source": "openrouter_in_flight_budget"}}
+    raised, requests = await refused_with(402, error)
+    assert isinstance(raised, ModelUnavailable) and requests == 8
+
+
+async def test_a_request_that_failed_while_it_was_answered_is_sent_again() -> None:
+    raised, requests = await refused_with(424, {"message": "Request failed during generation"})
+    assert isinstance(raised, ModelUnavailable) and requests == 8
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"message": "no", "code": 403, "metadata": {"reasons": ["violence"]}}, RequestRefused),
+        ({"message": "no", "code": 403, "metadata": {"flagged_input": "…"}}, RequestRefused),
+        ({"message": 'm requires moderation on Azure. Your input was flagged for "violence".'}, RequestRefused),
+        ({"message": "Request blocked: prompt injection patterns detected"}, RequestRefused),
+        ({"message": "The caller does not have permission"}, ModelRejected),
+        ({"message": "Key limit exceeded", "metadata": {"limit_source": "openrouter_key_limit"}}, ModelRejected),
+    ],
+)
+async def test_403_ends_the_run_unless_it_is_about_the_prompt(error: Any, kind: type[Exception]) -> None:
+    raised, requests = await refused_with(403, error)
+    assert type(raised) is kind and requests == 1
 
 
 async def test_the_key_is_never_in_a_message_even_when_the_server_quotes_it() -> None:

@@ -10,7 +10,7 @@ from harness.actions import Action, InvalidAction, Scroll, Stop
 from harness.agents.conversation import Conversation
 from harness.agents.tools_agent import ToolBox, ToolsAgent
 from harness.api import Message, Reply, Tool
-from harness.errors import ModelUnavailable
+from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
 from harness.llm.prices import Price
@@ -109,6 +109,89 @@ async def test_an_error_with_status_200_is_no_answer_and_is_quoted(api: str) -> 
     body = {"type": "error", "error": {"message": "provider overloaded", "code": 502}}
     with pytest.raises(ModelUnavailable, match="provider overloaded"):
         await answered(body, api=api)
+
+
+async def refused_in(body: Any, **settings: Any) -> tuple[Exception, int]:
+    """What is raised for an endpoint that always answers so with status 200, and after how many requests."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    with stub_endpoint(lambda _: Said(raw)) as endpoint:
+        async with model_at(endpoint.url, **settings) as model:
+            with pytest.raises((ModelRejected, ModelUnavailable, RequestRefused)) as caught:
+                await model.ask(ASKED)
+        return caught.value, len(endpoint.sent)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("code", "kind", "requests"),
+    [
+        (400, RequestRefused, 1),
+        ("400", RequestRefused, 1),
+        (403, RequestRefused, 1),
+        (413, RequestRefused, 1),
+        (422, RequestRefused, 1),
+        (402, ModelRejected, 1),
+        ("insufficient_quota", ModelRejected, 1),
+        (429, ModelUnavailable, 8),
+        (401, ModelUnavailable, 8),
+        (502, ModelUnavailable, 8),
+        ({"a": 1}, ModelUnavailable, 8),
+        (None, ModelUnavailable, 8),
+    ],
+)
+async def test_an_error_with_status_200_is_what_its_code_says(
+    code: Any, kind: type[Exception], requests: int, streamed: bool
+) -> None:
+    body: Any = {"error": {"code": code, "message": "prompt is too long"}}
+    if streamed:
+        body = b"data: " + json.dumps(body).encode() + b"\n\n"
+    raised, sent = await refused_in(body)
+    assert type(raised) is kind and sent == requests
+    assert "prompt is too long" in str(raised)
+
+
+async def test_a_parameter_that_is_not_taken_is_named_whatever_the_status() -> None:
+    message = "Unsupported parameter: 'max_tokens'"
+    raised, requests = await refused_in({"error": {"code": 400, "message": message, "param": "max_tokens"}})
+    assert isinstance(raised, ModelRejected) and requests == 1 and "max_tokens_field" in str(raised)
+
+
+async def test_an_error_in_the_middle_of_a_stream_is_not_the_requests_fault() -> None:
+    error = {"code": 400, "message": "upstream reset"}
+    event = {"choices": [{"delta": {}, "finish_reason": "error"}], "error": error}
+    raised, requests = await refused_in(b"data: " + json.dumps(event).encode() + b"\n\n")
+    assert isinstance(raised, ModelUnavailable) and requests == 8
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "requests"),
+    [
+        ("invalid_prompt", RequestRefused, 1),
+        ("image_too_large", RequestRefused, 1),
+        ("server_error", ModelUnavailable, 8),
+        ("failed_to_download_image", ModelUnavailable, 8),
+    ],
+)
+async def test_a_response_that_failed_is_what_its_code_says(code: str, kind: type[Exception], requests: int) -> None:
+    failed = response(status="failed", error={"code": code, "message": "your prompt was flagged"})
+    event = {"type": "response.failed", "response": failed}
+    plain = {"type": "error", "code": code, "message": "your prompt was flagged", "param": None}
+    for body in (failed, *(b"data: " + json.dumps(one).encode() + b"\n\n" for one in (event, plain))):
+        raised, sent = await refused_in(body, api="responses")
+        assert type(raised) is kind and sent == requests
+
+
+@pytest.mark.parametrize("choices", [None, []])
+async def test_a_blocked_prompt_is_an_answer_that_was_paid_for(choices: Any) -> None:
+    usage = {"prompt_tokens": 1396, "completion_tokens": 0, "total_tokens": 1396}
+    reply = await answered({"model": "m", "choices": choices, "usage": usage})
+    assert (reply.unfinished, reply.text, reply.usage.prompt_tokens) == ("content_filter", "", 1396)
+    assert reply.usage.requests == 1 and reply.usage.cost_usd == 1396
+    chunk = b"data: " + json.dumps({"model": "m", "choices": choices, "usage": usage}).encode() + b"\n\n"
+    reply = await answered(chunk + b"data: [DONE]\n\n", content_type=EVENTS)
+    assert (reply.unfinished, reply.usage.prompt_tokens) == ("content_filter", 1396)
+    raised, requests = await refused_in({"choices": choices, "usage": {"prompt_tokens": 0}})
+    assert isinstance(raised, ModelUnavailable) and requests == 8
 
 
 async def test_an_answer_that_ends_with_an_error_of_the_gateway_is_no_answer() -> None:

@@ -244,6 +244,22 @@ async def test_a_refused_request_is_answered_as_the_endpoint_did() -> None:
     assert answer.status == 400 and b"no tool x" in answer.body and KEY.encode() not in answer.body
 
 
+async def test_an_error_with_status_200_is_the_answer_to_the_process() -> None:
+    said = b'{"error": {"code": 400, "message": "prompt is too long"}}'
+    async with passing(Server((200, said))) as passthrough:
+        answer = await passthrough.send(ForeignRequest(interface="chat", body=ODD))
+    assert (answer.status, answer.body, answer.usage.requests) == (200, said, 1)
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+async def test_a_response_that_is_made_in_the_background_is_asked_for_once(status: str) -> None:
+    said = json.dumps({"id": "resp_1", "model": "m-1", "status": status, "output": []}).encode()
+    async with passing(Server((200, said))) as passthrough:
+        answer = await passthrough.send(ForeignRequest(interface="responses", body=b'{"background": true}'))
+    assert (answer.status, answer.body, answer.usage.requests) == (200, said, 1)
+    assert answer.usage.tokens == 0 and not answer.usage.priced
+
+
 @each_interface
 @pytest.mark.parametrize("status", [301, 401, 402, 403, 404, 405])
 async def test_what_the_endpoint_refuses_is_the_answer_to_the_process_however_often(

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from harness.api import Answer, ChatSettings, RetryableError
 from harness.codec import JsonObject, dumps, loads
 from harness.errors import ConfigError
-from harness.llm.answer import count, excerpt, given, mappings, parsed, short, token_details, whole
+from harness.llm.answer import NoAnswer, count, excerpt, given, mappings, parsed, short, token_details, whole
 from harness.llm.connection import Connection, openai_errors
 from harness.llm.endpoint import Endpoint
 from harness.llm.model_family import REASONING_TOKENS, is_reasoning_model
@@ -187,7 +187,7 @@ def read_completion(content: bytes) -> Answer:
     data = parsed(content)
     choice, message = _choice(data)
     if message is None:
-        raise RetryableError(f"malformed answer, no choices[0].message: {excerpt(content)}")
+        raise NoAnswer(f"malformed answer, no choices[0].message: {excerpt(content)}", data)
     usage = data.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     prompt, completion = (token_details(counts, kind) for kind in ("prompt", "completion"))
@@ -227,6 +227,8 @@ def _choice(data: Any) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
             return choice, message
         case {"choices": [{"finish_reason": str(finish)} as choice, *_]} if finish.startswith("content_filter"):
             return choice | {"finish_reason": "content_filter"}, {}  # Gemini and Azure, when they withhold all of it
+        case {"choices": None | [], "usage": {"prompt_tokens": int(read)}} if read > 0 and not data.get("error"):
+            return {"finish_reason": "content_filter"}, {}  # Gemini, when it blocks the prompt, which it has counted
         case _:
             return {}, None
 
@@ -274,6 +276,8 @@ def completion_of(events: Sequence[JsonObject]) -> bytes:
                 text += whole(delta.get("content"))
                 _add_calls(calls, delta)
             ended = choice.get("finish_reason") or ended
+    if "usage" in body and not any(event.get("choices") for event in events):
+        return dumps({**body, "choices": []})  # the prompt was blocked
     if ended is None:
         raise RetryableError("the streamed answer was cut off")
     called = {"tool_calls": list(calls.values())} if calls else {}

@@ -13,7 +13,7 @@ from typing import Any
 from harness.api import Answer, ChatSettings, RetryableError, text_of
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.errors import ConfigError
-from harness.llm.answer import count, excerpt, given, mappings, parsed, short, whole
+from harness.llm.answer import NoAnswer, count, excerpt, given, mappings, parsed, short, whole
 from harness.llm.connection import Connection, SdkErrors
 from harness.llm.endpoint import ANTHROPIC_URL, Endpoint, without_variables
 from harness.llm.model_family import anthropic_computer_tool
@@ -224,7 +224,7 @@ def read_message(content: bytes) -> Answer:
     """Raises: RetryableError: not JSON, or no message."""
     data = parsed(content)
     if not isinstance(data, dict) or not isinstance(data.get("content"), list):
-        raise RetryableError(f"malformed answer, no content: {excerpt(content)}")
+        raise NoAnswer(f"malformed answer, no content: {excerpt(content)}", data)
     blocks = mappings(data["content"])
     usage = data.get("usage")
     counts = usage if isinstance(usage, dict) else {}

@@ -13,7 +13,7 @@ from typing import Any
 from harness.api import Answer, ChatSettings, RetryableError, text_of
 from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
-from harness.llm.answer import count, excerpt, given, mappings, parsed, short, token_details, whole
+from harness.llm.answer import NoAnswer, count, excerpt, given, mappings, parsed, short, token_details, whole
 from harness.llm.connection import Connection, openai_errors
 from harness.llm.endpoint import Endpoint
 from harness.llm.model_family import REASONING_TOKENS, is_computer_preview, is_reasoning_model
@@ -21,7 +21,9 @@ from harness.llm.providers.provider import SdkProvider, example_role
 from harness.records import ComputerTool, Message, Tool, ToolCall
 from harness.records.chat_messages import COMPUTER
 
-_NO_ANSWER = ("failed", "cancelled", "queued", "in_progress")
+_FAILED = ("failed", "cancelled")
+_PENDING = ("queued", "in_progress")
+"""Of a request with `background`."""
 _ENDED = ("response.completed", "response.incomplete", "response.failed")
 _LIMITS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -184,9 +186,10 @@ def read_response(content: bytes) -> Answer:
     """Raises: RetryableError: not JSON, or no response that came to an end."""
     data = parsed(content)
     if not isinstance(data, dict) or not isinstance(data.get("output"), list):
-        raise RetryableError(f"malformed answer, no output: {excerpt(content)}")
-    if data.get("status") in _NO_ANSWER:
-        raise RetryableError(f"the response is {data['status']}: {excerpt(dumps(data.get('error')))}")
+        raise NoAnswer(f"malformed answer, no output: {excerpt(content)}", data)
+    if (status := data.get("status")) in (*_FAILED, *_PENDING):
+        why = f"the response is {status}: {excerpt(dumps(data.get('error')))}"
+        raise NoAnswer(why, data, is_pending=status in _PENDING)
     output = mappings(data["output"])
     calls = [call for item in output for call in _calls(item)]
     texts, refusals = (_said(output, kind, key) for kind, key in (("output_text", "text"), ("refusal", "refusal")))
