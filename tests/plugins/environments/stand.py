@@ -32,6 +32,8 @@ class Lanes:
     folder: Path
     ids: Sequence[str] = ("0", "1")
     held: bool = False
+    refusal: Exception | None = None
+    """What the next episode that is asked for is refused with."""
     served: Environments = field(init=False)
     queued: list[Place] = field(default_factory=list)
     orders: list[dict[str, Any]] = field(default_factory=list)
@@ -45,6 +47,9 @@ class Lanes:
 
     async def play(self, task_id: str, trial: int, seed: int | None) -> None:
         place = (self.tasks[task_id].task_id, trial)
+        if self.refusal is not None:
+            refusal, self.refusal = self.refusal, None
+            raise refusal
         if self.held:
             self.queued.append(place)
         else:
