@@ -30,7 +30,7 @@ from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.embedded import is_embedded_endpoint
 from harness.evaluation.endpoint_settings import check_keys, load_prices
 from harness.evaluation.forks import begin_fork, check_fork
-from harness.evaluation.preflight import check_before, tasks_on_sites, what_is_missing
+from harness.evaluation.preflight import check_before, refuse_left_jobs, tasks_on_sites, what_is_missing
 from harness.evaluation.reply_caches import check_reply_caches
 from harness.evaluation.reset_hooks import unresettable
 from harness.evaluation.run_context import RunContext
@@ -39,6 +39,7 @@ from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import RunTracker, open_tracker
 from harness.journal.index import Scan, scan
+from harness.journal.merge import merge_shards
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.reports.basis import basis
@@ -137,6 +138,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         opened = RunFolder.open(folder, durability=config.journal.durability, redactor=keep_quiet(secrets, folder))
         run, heeding = closing.enter_context(opened), closing.enter_context(ExitStack())
         take_over(folder)  # under the lock: no other start of this run is active
+        merge_shards(folder)
         tasks = begin_fork(config.run.fork, run, tasks, trials=config.trials, measured=measured, say=console.say)
         outcomes = (scanned := undamaged(run)).outcomes
         stopping, accepted = ShutdownSignal(console.say), console.say if config.resume.accept_drift else None
@@ -150,6 +152,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         tracker, invocation = open_tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
         closing.push_async_callback(tracker.close)  # before signals are no longer heeded: it may send for long
         if plays := bool(len(jobs)) and not budget.is_empty():
+            refuse_left_jobs(config, folder)
             await check_before(config, jobs.pending, outcomes, console.say)
             describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
             retry_request.remember(policy, run, tasks, asked, trials=config.trials)
