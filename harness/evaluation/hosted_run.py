@@ -66,7 +66,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
         check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
         jobs, embedded = build_scheduler(config, run, tasks, outcomes=outcomes, stopping=stopping, is_open=True)
         # For all tasks, as any of them may be asked for.
-        await check_before(config, [Job(task=task) for task in tasks], outcomes, console.say)
+        await check_before(config, folder, [Job(task=task) for task in tasks], outcomes, say=console.say)
         describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
         secrets.announce(console.say)
         invalidate_summary(run)

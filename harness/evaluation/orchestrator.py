@@ -30,7 +30,7 @@ from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.embedded import is_embedded_endpoint
 from harness.evaluation.endpoint_settings import check_keys, load_prices
 from harness.evaluation.forks import begin_fork, check_fork
-from harness.evaluation.preflight import check_before, refuse_left_jobs, tasks_on_sites, what_is_missing
+from harness.evaluation.preflight import check_before, tasks_on_sites, what_is_missing
 from harness.evaluation.reply_caches import check_reply_caches
 from harness.evaluation.reset_hooks import unresettable
 from harness.evaluation.run_context import RunContext
@@ -138,9 +138,8 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         opened = RunFolder.open(folder, durability=config.journal.durability, redactor=keep_quiet(secrets, folder))
         run, heeding = closing.enter_context(opened), closing.enter_context(ExitStack())
         take_over(folder)  # under the lock: no other start of this run is active
-        merge_shards(folder)
         tasks = begin_fork(config.run.fork, run, tasks, trials=config.trials, measured=measured, say=console.say)
-        outcomes = (scanned := undamaged(run)).outcomes
+        outcomes = (scanned := _brought_together(run)).outcomes
         stopping, accepted = ShutdownSignal(console.say), console.say if config.resume.accept_drift else None
         digests = {task.task_id: task_digest(task) for task in tasks}
         check_task_drift(tasks, run, digests=digests, outcomes=outcomes, accepted=accepted)
@@ -152,8 +151,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         tracker, invocation = open_tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
         closing.push_async_callback(tracker.close)  # before signals are no longer heeded: it may send for long
         if plays := bool(len(jobs)) and not budget.is_empty():
-            refuse_left_jobs(config, folder)
-            await check_before(config, jobs.pending, outcomes, console.say)
+            await check_before(config, folder, jobs.pending, outcomes, say=console.say)
             describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
             retry_request.remember(policy, run, tasks, asked, trials=config.trials)
             context = RunContext(
@@ -330,6 +328,12 @@ def undamaged(run: RunFolder) -> Scan:
     if found.damaged:
         raise found.damaged[0]
     return found
+
+
+def _brought_together(run: RunFolder) -> Scan:
+    """The same, with what shards of an earlier start have recorded, whichever executor goes on with the run."""
+    merge_shards(run.path)
+    return undamaged(run)
 
 
 def _left(

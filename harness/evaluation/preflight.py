@@ -28,13 +28,20 @@ def refuse_left_jobs(config: Config, run: Path) -> None:
 
 
 async def check_before(
-    config: Config, jobs: Sequence[Job], outcomes: Mapping[tuple[str, int], EpisodeResult], say: Callable[[str], None]
+    config: Config,
+    run: Path,
+    jobs: Sequence[Job],
+    outcomes: Mapping[tuple[str, int], EpisodeResult],
+    *,
+    say: Callable[[str], None],
 ) -> None:
-    """Say what is missing for these jobs.
+    """Say what is missing for these jobs of the run in this folder.
 
     Raises:
+        UsageError: Jobs of another executor are playing them.
         ConfigError: A key is missing, sites that they need cannot be reached, or there is no browser.
     """
+    refuse_left_jobs(config, run)
     check_keys(config.llm, config.judge)
     found = await _sites(config, tasks_on_sites(jobs, outcomes))
     is_local = is_seen_from_here(config.executor)

@@ -28,21 +28,9 @@ from harness.plugins.environments.problem import (
 from harness.plugins.environments.refusals import check_reset, refused, trial_begun
 from harness.plugins.environments.requests import Fork, Reset, StepRequest
 from harness.plugins.environments.rewards import Shaping
-from harness.plugins.environments.slots import Slots
+from harness.plugins.environments.slots import Patience, Slots
 from harness.plugins.environments.turn import Recorded, Turn, turn_of
 from harness.plugins.environments.wire import Order
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long the server waits, in seconds."""
-
-    queue_s: float = 10.0
-    """For a free slot, before a reset is refused."""
-    lease_s: float = 600.0
-    """For the next request of a session, before its episode is given back."""
-    grace_s: float = 30.0
-    """For a client whose connection is lost to resume, before its episode is given back."""
 
 
 @dataclass(eq=False)

@@ -16,7 +16,8 @@ from harness.plugins.environments.app import MAX_BODY, EnvironmentServer, Shape
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import Ledger
 from harness.plugins.environments.server import address_of, listen
-from harness.plugins.environments.sessions import Environments, Patience
+from harness.plugins.environments.sessions import Environments
+from harness.plugins.environments.slots import Patience
 from harness.plugins.environments.wire import Page, Question
 from harness.records import Task
 from tests.plugins.environments.conftest import Client
