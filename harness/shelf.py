@@ -66,6 +66,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "slurm": "harness.plugins.clusters.slurm_run:play_shards",
         },
         "cairn.findings": {"attribution": "harness.plugins.attribution.run_attributions:write_attributions"},
+        "cairn.left_jobs": {"slurm": "harness.plugins.clusters.slurm_jobs:refuse_running"},
         "cairn.further_pages": {"html": "harness.plugins.html_report.pages:further_page"},
         "cairn.former_names": {"demo": "harness.plugins.demo", "tracking": "harness.plugins.tracking"},
         "cairn.judges": {

@@ -83,6 +83,8 @@ class HostedRun(Protocol):
             task_id: One of `tasks`.
             trial: 0-based; not one that is being played.
             seed: Of a new episode; None = `run.seed` + trial.
+        Raises:
+            UsageError, JournalError: It cannot be, and the run must end: `stopped` raises it, too.
         """
         ...
 
@@ -111,10 +113,10 @@ class HostedRun(Protocol):
         ...
 
     async def stopped(self) -> None:
-        """Wait until it is to end: the person asks (SIGINT, SIGTERM), or its workers cannot go on.
+        """Wait until it is to end: the person asks (SIGINT, SIGTERM), or it cannot go on.
 
         Raises:
-            HarnessError: Its workers cannot go on.
+            HarnessError: It cannot go on.
         """
         ...
 

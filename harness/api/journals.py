@@ -9,13 +9,14 @@ from harness.journal.index import EpisodeResult, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import Journal, read
 from harness.journal.memory_artifacts import MemoryArtifacts
-from harness.journal.merge import merge
+from harness.journal.merge import SHARDS_FOLDER, merge, merge_shards, shards_of
 from harness.journal.names import JOURNAL_SUFFIX, is_run_folder, journals_in, name_of
 from harness.journal.prompt_store import picture_in, read_message
 from harness.journal.store import ArtifactStore, RunFolder, journal_name, stored
 
 __all__ = [
     "JOURNAL_SUFFIX",
+    "SHARDS_FOLDER",
     "ArtifactStore",
     "EpisodeResult",
     "FinalState",
@@ -28,6 +29,7 @@ __all__ = [
     "journal_name",
     "journals_in",
     "merge",
+    "merge_shards",
     "name_of",
     "named_digests",
     "picture_in",
@@ -35,5 +37,6 @@ __all__ = [
     "read_final_state",
     "read_message",
     "scan",
+    "shards_of",
     "stored",
 ]

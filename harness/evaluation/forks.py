@@ -326,5 +326,7 @@ def _opened(inherited: Inheritance, task: Task, point: ForkPoint, *, same_model:
         step=point.step,
         origin=inherited.origin,
         same_model=same_model,
+        late=inherited.late,
+        doubts=inherited.doubts,
     )
     return replace(parent, attempt=1, why="fork", task=recorded_task(task), fork=fork, at=time.time())

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.actions import ActionSet
@@ -13,7 +13,7 @@ from harness.choices import ObservationType
 from harness.config import Config
 from harness.config.config_validation import check_inputs
 from harness.episode.job import Job, task_digest
-from harness.errors import ConfigError
+from harness.errors import ConfigError, JournalError, UsageError
 from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, check_plugins, load_tasks
@@ -66,7 +66,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
         check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
         jobs, embedded = build_scheduler(config, run, tasks, outcomes=outcomes, stopping=stopping, is_open=True)
         # For all tasks, as any of them may be asked for.
-        await check_before(config, [Job(task=task) for task in tasks], outcomes, console.say)
+        await check_before(config, folder, [Job(task=task) for task in tasks], outcomes, say=console.say)
         describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
         secrets.announce(console.say)
         invalidate_summary(run)
@@ -158,6 +158,8 @@ class OpenRun:
     context: RunContext
     jobs: Scheduler
     playing: "asyncio.Task[object]"
+    broken: "asyncio.Future[None]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """Fails with what a job could not be queued for, and would have ended `harness run`."""
 
     @property
     def folder(self) -> Path:
@@ -179,7 +181,12 @@ class OpenRun:
 
     async def play(self, task_id: str, trial: int, seed: int | None) -> None:
         """See `HostedRun.play`."""
-        await self.jobs.add(Job(task=self.tasks[task_id], trial=trial, seed=seed))
+        try:
+            await self.jobs.add(Job(task=self.tasks[task_id], trial=trial, seed=seed))
+        except (UsageError, JournalError) as error:
+            if not self.broken.done():
+                self.broken.set_exception(error)
+            raise
 
     def withdraw(self, task_id: str, trial: int) -> bool:
         """See `HostedRun.withdraw`."""
@@ -196,7 +203,7 @@ class OpenRun:
     async def stopped(self) -> None:
         """See `HostedRun.stopped`."""
         asked = asyncio.create_task(self.context.stopping.asked())
-        await asyncio.wait((asked, self.playing), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((asked, self.playing, self.broken), return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
         self.check()
 
@@ -218,6 +225,8 @@ class OpenRun:
 
     def check(self) -> None:
         """Raises: HarnessError: The run has ended because of it."""
+        if self.broken.done():
+            self.broken.result()
         if not self.playing.done() or self.playing.cancelled() or (error := self.playing.exception()) is None:
             return
         raise flatten_group(error)[0] if isinstance(error, BaseExceptionGroup) else error

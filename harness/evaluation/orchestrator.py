@@ -39,6 +39,7 @@ from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import RunTracker, open_tracker
 from harness.journal.index import Scan, scan
+from harness.journal.merge import merge_shards
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.reports.basis import basis
@@ -138,7 +139,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         run, heeding = closing.enter_context(opened), closing.enter_context(ExitStack())
         take_over(folder)  # under the lock: no other start of this run is active
         tasks = begin_fork(config.run.fork, run, tasks, trials=config.trials, measured=measured, say=console.say)
-        outcomes = (scanned := undamaged(run)).outcomes
+        outcomes = (scanned := _brought_together(run)).outcomes
         stopping, accepted = ShutdownSignal(console.say), console.say if config.resume.accept_drift else None
         digests = {task.task_id: task_digest(task) for task in tasks}
         check_task_drift(tasks, run, digests=digests, outcomes=outcomes, accepted=accepted)
@@ -150,7 +151,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         tracker, invocation = open_tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
         closing.push_async_callback(tracker.close)  # before signals are no longer heeded: it may send for long
         if plays := bool(len(jobs)) and not budget.is_empty():
-            await check_before(config, jobs.pending, outcomes, console.say)
+            await check_before(config, folder, jobs.pending, outcomes, say=console.say)
             describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
             retry_request.remember(policy, run, tasks, asked, trials=config.trials)
             context = RunContext(
@@ -327,6 +328,12 @@ def undamaged(run: RunFolder) -> Scan:
     if found.damaged:
         raise found.damaged[0]
     return found
+
+
+def _brought_together(run: RunFolder) -> Scan:
+    """The same, with what shards of an earlier start have recorded, whichever executor goes on with the run."""
+    merge_shards(run.path)
+    return undamaged(run)
 
 
 def _left(

@@ -1,6 +1,7 @@
 """What tasks need besides settings, looked at before a browser starts and a model is paid: sites, and a judge."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from harness.api import JudgedEvaluator
 from harness.browser.driver.executable import find
@@ -11,17 +12,36 @@ from harness.evaluation.endpoint_settings import check_keys
 from harness.evaluation.site_preflight import SiteFindings, look_at_sites
 from harness.journal.index import EpisodeResult
 from harness.records import Task
+from harness.registry import Registry
 from harness.settings.executor import ExecutorSettings
+
+LEFT_JOBS = Registry(group="cairn.left_jobs", noun="executor.kind")
+"""Name of an executor, and of its folder in a run folder, to what refuses a start with another one while jobs of it
+are at work: called with the run folder, it raises a `UsageError`."""
+
+
+def refuse_left_jobs(config: Config, run: Path) -> None:
+    """Raises: UsageError: Jobs that another executor has left at work play the run's tasks."""
+    for name in LEFT_JOBS.names():
+        if name != config.executor.kind and (run / name).is_dir():
+            LEFT_JOBS.find(name)(run)
 
 
 async def check_before(
-    config: Config, jobs: Sequence[Job], outcomes: Mapping[tuple[str, int], EpisodeResult], say: Callable[[str], None]
+    config: Config,
+    run: Path,
+    jobs: Sequence[Job],
+    outcomes: Mapping[tuple[str, int], EpisodeResult],
+    *,
+    say: Callable[[str], None],
 ) -> None:
-    """Say what is missing for these jobs.
+    """Say what is missing for these jobs of the run in this folder.
 
     Raises:
+        UsageError: Jobs of another executor are playing them.
         ConfigError: A key is missing, sites that they need cannot be reached, or there is no browser.
     """
+    refuse_left_jobs(config, run)
     check_keys(config.llm, config.judge)
     found = await _sites(config, tasks_on_sites(jobs, outcomes))
     is_local = is_seen_from_here(config.executor)

@@ -64,17 +64,19 @@ def remember(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outco
 
 
 def settle(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outcomes: Outcomes, *, trials: int) -> None:
-    """Remove the request for these tasks when all of them have ended."""
+    """Remove the request for these tasks when all of them have ended, whichever command has played them."""
     path = run.path / RETRY_NAME
-    if policy.run.retry is None or not path.exists():
+    # Its own value: a command without `run.retry` may have finished what another one asked for and reopened.
+    if (kept := SideFile(RETRY_NAME, _Asked).find(run.path)) is None:
         return
+    policy = replace(policy, run=replace(policy.run, retry=kept.retry))
     if pending_jobs(tasks, trials, outcomes, standing(policy, run.path, tasks, outcomes, trials=trials)):
         return
     # What was asked for tasks that this command leaves out is kept.
     mine = {task.task_id for task in tasks}
-    asked = {key: attempt for key, attempt in _read(path, policy.run.retry).items() if key[0] not in mine}
+    asked = {key: attempt for key, attempt in _read(path, kept.retry).items() if key[0] not in mine}
     if asked:
-        _write(run, policy.run.retry, asked)
+        _write(run, kept.retry, asked)
     else:
         with translate_os_errors(path, "remove"):
             path.unlink(missing_ok=True)

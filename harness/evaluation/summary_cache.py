@@ -28,6 +28,7 @@ from harness.settings.fields import Tree
 
 NAME = ".concluded.json"
 _PACKAGE = Path(__file__).resolve().parents[1]
+_SHIPPED = f"{_PACKAGE.name}."
 _LEFT = ("summary.md", "junit.xml", "report/index.html")
 _INVOCATION = b'"invocation":'
 """The last field of `summary.json`; no text in it can hold these bytes, as a quote within a text is escaped."""
@@ -48,7 +49,7 @@ def save_summary(run: RunFolder, summary: Summary, *, settings: Tree) -> None:
 
     Not of a benchmark: which tasks its code gives is not known without running it.
     """
-    if settings["task"]["path"] is None:
+    if _are_of_code(settings["task"]):
         return
     kept = CachedSummary(
         grounds=_grounds(settings, run.path),
@@ -73,7 +74,7 @@ def load_summary(folder: Path, *, settings: Tree, begun: float | None = None) ->
     # These have work to do although no task is pending.
     wants_more = settings["run"]["retry"] or settings["run"]["dry"] or settings["tracking"]["kind"] != "none"
     wants_ci_files = reads_annotations(os.environ) or wants_summary(os.environ)
-    if settings["task"]["path"] is None or wants_more or wants_ci_files or safe_files.status(folder / NAME) is None:
+    if _are_of_code(settings["task"]) or wants_more or wants_ci_files or safe_files.status(folder / NAME) is None:
         return None
     durability = Durability(settings["journal"]["durability"])
     with RunFolder.open(folder, durability=durability, redactor=build_redactor(settings)) as run:
@@ -87,6 +88,14 @@ def load_summary(folder: Path, *, settings: Tree, begun: float | None = None) ->
         now = Invocation(wall_s=round(time.monotonic() - begun, 3))
         run.write("summary.json", head + dumps(now) + b"}\n")
     return replace(kept.summary, invocation=now)
+
+
+def _are_of_code(task: Tree) -> bool:
+    """Whether the tasks, or those of a benchmark of the suite, may change without their files and Cairn's code."""
+    if members := task.get("members"):
+        return any(map(_are_of_code, members.values()))
+    target = task["_target_"]
+    return task["path"] is None or not (target is None or target.startswith(_SHIPPED))
 
 
 def _head(folder: Path) -> bytes:

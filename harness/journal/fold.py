@@ -130,16 +130,20 @@ def _opened(episode: Episode, record: Opened) -> Episode:
 
 def _inherited(episode: Episode, record: Opened) -> Episode:
     """What a further attempt of a fork has of the one before it; other attempts begin with nothing."""
-    before = episode.opened
-    if before is None or record.fork is None or before.fork != record.fork:
+    before, fork = episode.opened, record.fork
+    if before is None or fork is None or before.fork != fork:
         return Episode()
+    late, doubts = episode.late[: fork.late], episode.doubts[: fork.doubts]
+    if fork.late is None or fork.doubts is None:
+        # By their times, which differ where clocks do: inherited lines keep those of the run they were copied from.
+        late = tuple(one for one in late if one.at < before.at)
+        doubts = tuple(doubt for doubt in doubts if doubt.at < before.at)
     return Episode(
         arrival=episode.arrival,
-        steps=episode.steps[: record.fork.step],
-        replied=tuple(reply for reply in episode.replied if reply.step <= record.fork.step),
-        # Inherited lines keep the times of the run they were copied from, all of them before this fork was opened.
-        late=tuple(late for late in episode.late if late.at < before.at),
-        doubts=tuple(doubt for doubt in episode.doubts if doubt.at < before.at),
+        steps=episode.steps[: fork.step],
+        replied=tuple(reply for reply in episode.replied if reply.step <= fork.step),
+        late=late,
+        doubts=doubts,
         inherited_usage=episode.inherited_usage,
     )
 

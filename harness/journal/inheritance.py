@@ -21,9 +21,11 @@ from harness.records import (
     Acted,
     Closed,
     Decided,
+    Doubt,
     Episode,
     Failed,
     Judged,
+    Late,
     Opened,
     ProcessRecord,
     Record,
@@ -43,6 +45,10 @@ class Inheritance:
     opened: Opened
     bodies: tuple[bytes, ...]
     """The lines after `opened`, without their checksums."""
+    late: int
+    """How many of them are `late`."""
+    doubts: int
+    """How many of them are `doubt`."""
 
     @property
     def origin(self) -> str:
@@ -89,12 +95,28 @@ def inherit(path: Path, step: int) -> Inheritance:
             f"{path} cannot be forked: its agent ran as a separate process, which cannot be brought back to a step"
             " with other settings"
         )
-    return Inheritance(opened=opened, bodies=tuple(body for body, _ in kept))
+    return Inheritance(
+        opened=opened,
+        bodies=tuple(body for body, _ in kept),
+        late=_number_of(Late, kept),
+        doubts=_number_of(Doubt, kept),
+    )
 
 
 def _inherited(before: list[tuple[bytes, Record]], opened: Opened) -> list[tuple[bytes, Record]]:
     """What a further attempt of a fork begins with: lines of the attempt before it."""
-    return _until(before, opened.fork.step) if before and opened.fork is not None else []
+    if not before or (fork := opened.fork) is None:
+        return []
+    kept = _until(before, fork.step)
+    if fork.late is None or fork.doubts is None:
+        return kept
+    # What the attempt before recorded itself ahead of its first decision comes last, and is no other kind of line.
+    own = _number_of(Late, kept) - fork.late + _number_of(Doubt, kept) - fork.doubts
+    return kept[: len(kept) - own]
+
+
+def _number_of(kind: type[Record], lines: list[tuple[bytes, Record]]) -> int:
+    return sum(isinstance(record, kind) for _, record in lines)
 
 
 def _until(attempt: list[tuple[bytes, Record]], step: int) -> list[tuple[bytes, Record]]:

@@ -7,6 +7,7 @@ whole before its artifacts were listed.
 """
 
 import os
+import re
 from collections.abc import Collection
 from contextlib import suppress
 from functools import lru_cache
@@ -19,11 +20,14 @@ from harness.files.sync import sync
 from harness.journal.names import journals_in
 from harness.journal.store import stored
 
+SHARDS_FOLDER = "shards"
+"""In the folder of a run that is played in shards: their run folders, `<k>-of-<n>`."""
+_SHARD = re.compile("[0-9]+-of-[0-9]+")
 _BY_CONTENT = ("artifacts", "private/checkpoints")
 
 
 def merge(source: Path, target: Path, names: Collection[str] | None = None) -> int:
-    """Copy into run folder `target` what `source` knows further.
+    """Copy into run folder `target` what `source` knows further; a journal that cannot be does not keep others from it.
 
     Args:
         source: A run folder, or nothing.
@@ -39,13 +43,48 @@ def merge(source: Path, target: Path, names: Collection[str] | None = None) -> i
     """
     wanted = [entry.name for entry in journals_in(source) if names is None or entry.name in names]
     # Before artifacts are listed: what a writer stores after that is named by none of these lines.
-    sizes = {name: size for name in wanted if (size := _size_if_longer(source / name, target / name))}
+    sizes, refused = dict[str, int](), list[JournalError]()
+    for name in wanted:
+        try:
+            sizes[name] = _size_if_longer(source / name, target / name)
+        except JournalError as error:
+            refused.append(error)
+    sizes = {name: size for name, size in sizes.items() if size}
     if sizes:  # what journals speak of is there before they are
         for kind in _BY_CONTENT:
             _copy_files(source, target, kind)
     for name, size in sizes.items():
         _copy_journal(source / name, target / name, size)
+    if refused:
+        raise refused[0]
     return len(sizes)
+
+
+def shards_of(run: Path) -> list[Path]:
+    """The run folders of a run's shards, also of other numbers of shards.
+
+    Raises:
+        UnsafeFile: One of them is a link, or something else.
+    """
+    names = [name for name in safe_files.names_in(run / SHARDS_FOLDER, run) if _SHARD.fullmatch(name)]
+    for name in names:
+        safe_files.check_folder(run / SHARDS_FOLDER / name, run)
+    return [run / SHARDS_FOLDER / name for name in names]
+
+
+def merge_shards(run: Path) -> None:
+    """Copy into a run folder what its shards know further.
+
+    Raises: as `merge`, when all that can be is copied.
+    """
+    refused: list[JournalError] = []
+    for folder in shards_of(run):
+        try:
+            merge(folder, run)
+        except JournalError as error:
+            refused.append(error)
+    if refused:
+        raise refused[0]
 
 
 def _size_if_longer(source: Path, target: Path) -> int:

@@ -134,6 +134,16 @@ class Episode:
         """Whether the pending action may have reached a site unrecorded."""
         return self.pending is not None and self.pending.action.may_change_sites() and not self.is_unsent
 
+    @property
+    def own_late(self) -> tuple[Late, ...]:
+        """Those of `late` that are not inherited."""
+        opened = self.opened
+        if opened is None or opened.fork is None:
+            return self.late
+        if opened.fork.late is None:
+            return tuple(late for late in self.late if late.at >= opened.at)
+        return self.late[opened.fork.late :]
+
     def sent_after(self, step: int) -> tuple[SideEffect, ...]:
         """Effects between the beginning of a step's action, or of the attempt (0), and that of the next one."""
         acted = self.arrival if step == 0 else self.steps[step - 1].acted

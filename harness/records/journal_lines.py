@@ -53,6 +53,10 @@ class Fork:
     """Digest of the inherited lines: forks with the same one begin alike."""
     same_model: bool = optional(True)
     """Whether both runs ask the same model by the same interface, so that turns can be given back in its own form."""
+    late: int | None = optional(None)
+    """How many of the inherited lines are `late`; None = a fork of before they were counted."""
+    doubts: int | None = optional(None)
+    """How many of them are `doubt`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

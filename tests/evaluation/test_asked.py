@@ -66,6 +66,15 @@ async def test_a_start_that_plays_nothing_writes_what_it_asks_for_and_leaves_wha
     assert shown == described["tasks"] == ["1"], "without run.retry, the selection is the run"
 
 
+async def test_what_shards_have_recorded_is_not_played_again_by_another_executor(ended: Path) -> None:
+    for number, task_id in enumerate("12", 1):
+        shard = ended / "shards" / f"{number}-of-2"
+        shard.mkdir(parents=True)
+        (ended / f"{task_id}.traj.jsonl").rename(shard / f"{task_id}.traj.jsonl")
+    code, shown, _ = await results_of(ended, asked("0-2", "executor=inline"))
+    assert code == 0 and shown == ["0", "1", "2"]
+
+
 async def test_a_retry_of_some_tasks_leaves_a_run_the_others(ended: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (ended / "run.json").write_bytes(dumps({**MADE, "tasks": ["0", "1", "2", "31"], "trials": 1}))
     code, shown, described = await results_of(ended, asked("1", "run.retry=failed"))

@@ -85,6 +85,18 @@ def test_another_way_of_asking_is_another_request(run: RunFolder) -> None:
     assert Runs(run, "all").start(half) == "1+ 2+ 3+", "that of `failed` took its place"
 
 
+def test_what_a_plain_command_has_finished_is_asked_for_anew(run: RunFolder) -> None:
+    command, plain = Runs(run, "failed"), Runs(run, None)
+    assert command.start(came_to(t1="passed", t2="failed", t3="failed")) == "2+ 3+"
+    half = came_to(t1="passed", t2=(2, "open"), t3="failed")
+    assert plain.start(half) == "2"
+    half = came_to(t1="passed", t2=(2, "failed"), t3="failed")
+    assert not plain.end(half) and command.start(half) == "3+", "3 was asked for, and not reopened yet"
+    assert plain.start(came_to(t1="passed", t2=(2, "failed"), t3=(2, "open"))) == "3"
+    done = came_to(t1="passed", t2=(2, "failed"), t3=(2, "failed"))
+    assert plain.end(done) and command.start(done) == "2+ 3+"
+
+
 def test_tasks_left_out_of_the_command_keep_their_request(run: RunFolder) -> None:
     everything, one = came_to(t1="passed", t2="passed", t3="passed"), TASKS[:1]
     remember(a_policy(), run, TASKS, everything, trials=1)

@@ -155,6 +155,30 @@ def test_whatever_changes_has_to_be_found_out(run: Run, change: str) -> None:
     assert run.said == ""
 
 
+def a_member(**given: Any) -> dict[str, Any]:
+    return {"_target_": None, "path": "tasks.json", "plans": None, **given}
+
+
+@pytest.mark.parametrize(
+    ("task", "is_kept"),
+    [
+        ({"path": None, "_target_": "mine.Mine"}, False),
+        ({"_target_": "mine.Mine"}, False),
+        ({"_target_": "harness.plugins.real.real.Real"}, True),
+        ({"members": {"a": a_member(), "b": a_member()}}, True),
+        ({"members": {"a": a_member(), "b": a_member(path=None, _target_="mine.Mine")}}, False),
+        ({"members": {"a": a_member(), "b": a_member(_target_="mine.Mine")}}, False),
+    ],
+)
+def test_tasks_that_code_gives_are_asked_for_each_time(run: Run, task: dict[str, Any], is_kept: bool) -> None:
+    run.config = replace(run.config, task=replace(run.config.task, **task))
+    settings = run.config.tree()
+    (run.folder / NAME).unlink()
+    with RunFolder.open(run.folder) as held:
+        save_summary(held, a_summary("passed", "failed"), settings=settings)
+    assert (run.folder / NAME).exists() is is_kept and (run.start() == 0) is is_kept
+
+
 def test_another_version_has_to_find_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.evaluation.summary_cache.__version__", "999")
     assert run.start() is None

@@ -12,7 +12,7 @@ from harness.journal.log import attempts, read
 from harness.journal.store import RunFolder
 from harness.records import Fork, Opened, Record, SideEffect, Usage
 from harness.secrets.redaction import NO_SECRETS
-from tests.journal.episodes import acted, decided, failed, late, opened, replied, resumed
+from tests.journal.episodes import acted, decided, doubt, failed, late, opened, replied, resumed
 
 EFFECT = SideEffect(method="POST", url="http://shop.localhost/cart", status=None)
 PARENT: tuple[Record, ...] = (
@@ -41,10 +41,12 @@ def bodies(path: Path) -> list[bytes]:
     return [line.rpartition(b',"crc":')[0] for line in path.read_bytes().splitlines()]
 
 
-def forked(run: RunFolder, path: Path, step: int) -> Path:
-    """A fork of the journal at `path`, as `harness fork` writes it."""
+def forked(run: RunFolder, path: Path, step: int, *, is_counted: bool = True) -> Path:
+    """A fork of the journal at `path`, as `harness fork` writes it, or wrote it before inherited lines were counted."""
     found = inherit(path, step)
     fork = Fork(run="parent", trial=0, attempt=1, step=step, origin=found.origin)
+    if is_counted:
+        fork = replace(fork, late=found.late, doubts=found.doubts)
     first = replace(found.opened, attempt=1, why="fork", fork=fork, at=10.0)
     write_inheritance(run.journal_path("7"), first, found, source=path.parent, redactor=NO_SECRETS)
     return run.journal_path("7")
@@ -98,6 +100,34 @@ def test_a_further_attempt_begins_with_the_inherited_steps(runs: tuple[RunFolder
 
     found = inherit(path, 1)
     assert list(found.bodies) == bodies(path)[1:6], "the second attempt has the lines of the first"
+
+
+@pytest.mark.parametrize(("is_counted", "ahead_s"), [(True, 0), (True, 300), (False, 0)])
+def test_a_further_attempt_knows_what_is_inherited_where_clocks_differ(
+    runs: tuple[RunFolder, RunFolder], is_counted: bool, ahead_s: float
+) -> None:
+    parent = (opened(), acted(0), replace(doubt(0), why="theirs"), decided(1), acted(1), late(1))
+    theirs = write(runs[0], tuple(replace(one, at=one.at + ahead_s) for one in parent))
+    path = forked(runs[1], theirs, 1, is_counted=is_counted)
+    with runs[1].journal("7") as journal:
+        first = journal.episode.opened
+        assert first is not None
+        for record in (
+            replace(doubt(0), why="first", at=11.0),
+            replace(late(1), at=12.0),
+            replace(failed(), at=13.0),
+            replace(first, attempt=2, why="diverged", at=30.0),
+        ):
+            journal.append(record)
+        assert [one.why for one in journal.episode.doubts] == ["theirs"]
+        assert (len(journal.episode.late), journal.episode.own_late) == (1, ())
+        journal.append(replace(doubt(0), why="second", at=31.0))
+        journal.append(replace(late(1), at=32.0))
+        assert [one.why for one in journal.episode.doubts] == ["theirs", "second"]
+        assert [one.at for one in journal.episode.own_late] == [32.0]
+    if is_counted:
+        found = inherit(path, 1)
+        assert (found.late, found.doubts, len(found.bodies)) == (2, 2, 7)
 
 
 def test_replies_of_inherited_steps_are_inherited_and_those_of_the_next_are_not(

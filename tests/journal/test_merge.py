@@ -11,7 +11,7 @@ import pytest
 from harness.errors import JournalError
 from harness.journal import merge as merging
 from harness.journal.log import read
-from harness.journal.merge import merge
+from harness.journal.merge import merge, merge_shards
 from harness.journal.store import RunFolder
 from tests.journal.episodes import decided, opened, task, whole_episode
 
@@ -64,6 +64,22 @@ def test_journals_that_went_on_apart_are_left_alone_and_named(tmp_path: Path) ->
     with pytest.raises(JournalError, match="have diverged"):
         merge(tmp_path / "a", tmp_path / "b")
     assert (tmp_path / "b" / "1.traj.jsonl").read_bytes() == before
+
+
+def test_a_shard_that_went_on_apart_keeps_no_other_journal_from_the_run(tmp_path: Path) -> None:
+    run, shards = tmp_path / "run", [tmp_path / "run" / "shards" / f"{number}-of-2" for number in (1, 2)]
+    play(run, "1")
+    for shard, ids in zip(shards, ("12", "3"), strict=True):
+        shard.mkdir(parents=True)
+        for task_id in ids:
+            play(shard, task_id)
+    (shards[0] / "1.traj.jsonl").unlink()
+    play(shards[0], "1", records=1)
+    with RunFolder.open(shards[0]) as folder, folder.journal("1") as journal:
+        journal.append(replace(whole_episode(of=task("1"))[1], at=77.0))
+    with pytest.raises(JournalError, match=r"1\.traj\.jsonl have diverged"):
+        merge_shards(run)
+    assert {path.name for path in run.glob("*.traj.jsonl")} == {f"{task_id}.traj.jsonl" for task_id in "123"}
 
 
 def test_only_what_is_named_is_copied(tmp_path: Path) -> None:

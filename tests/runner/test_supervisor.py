@@ -12,10 +12,13 @@ import pytest
 from harness.api import WorkerHandle
 from harness.choices import Dialect
 from harness.episode.job import Job
+from harness.errors import JournalLocked
+from harness.journal.log import Journal
 from harness.journal.store import RunFolder
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiterServer
 from harness.protocols import Phase, ProgressEvent
+from harness.records import Task
 from harness.runner.executors import supervisor
 from harness.runner.executors.ipc import encode_message
 from harness.runner.executors.supervisor import Launch, SupervisorConfig, Timeouts, run_supervised
@@ -205,6 +208,50 @@ async def test_a_worker_that_was_silent_may_be_so_for_longer_in_its_next_life(
     with_journals = replace(supervision, progress=told, journals=lambda task, trial: run.journal(task.task_id, trial))
     await run_supervised(with_journals, 1)
     assert told.notes == [f"worker stopped: no heartbeat for {silence} s" for silence in (0.01, 0.02, 0.04, 0.04)]
+
+
+class Ends(Silent):
+    """A worker whose connection ends with these words, as soon as it is given a job."""
+
+    def __init__(self, schedule: Scheduler, *words: Message) -> None:
+        super().__init__()
+        self._schedule, self._words = schedule, words
+
+    def send(self, data: bytes) -> None:
+        if self._schedule.held:
+            self.output.feed_data(b"".join(map(encode_message, self._words)))
+            self.output.feed_eof()
+
+
+@pytest.mark.parametrize("is_freed", [True, False])
+async def test_a_lost_worker_that_has_not_ended_yet_does_not_end_the_run(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, is_freed: bool
+) -> None:
+    monkeypatch.setattr(supervisor, "RETRY_EVERY_S", 0.001)
+    lives, refusals, told = 0, 0, Told()
+
+    @asynccontextmanager
+    async def launch(number: int) -> AsyncIterator[WorkerHandle]:
+        nonlocal lives
+        lives += 1
+        words = () if lives == 1 else (SettleJob(lane=0, over=True, alone=False), WorkerDone())
+        yield Ends(supervision.schedule, *words)
+
+    def journals(task: Task, trial: int) -> Journal:
+        nonlocal refusals
+        try:
+            return run.journal(task.task_id, trial)
+        except JournalLocked:
+            if (refusals := refusals + 1) == 3 and is_freed:
+                held.close()
+            raise
+
+    with run.journal("0") as held:
+        timeouts = Timeouts(silence_s=60 if is_freed else 0.05, step_s=60)
+        supervision = a_supervision(launch, ShutdownSignal(), timeouts)
+        await run_supervised(replace(supervision, progress=told, journals=journals), 1)
+    assert lives == 2
+    assert refusals == 3 if is_freed else refusals > 1
 
 
 async def _same(job: Job) -> Job:

@@ -104,9 +104,8 @@ _DONE = {
 
 def _sent_by_restores(episode: Episode) -> Iterator[SideEffect]:
     """Effects of restores of this attempt that did not come to their end."""
-    begun = 0.0 if episode.opened is None else episode.opened.at
-    for late in episode.late:
-        if not late.replayed and late.at >= begun:  # earlier ones are inherited
+    for late in episode.own_late:
+        if not late.replayed:
             yield from late.effects
     for failed in episode.failures:
         if failed.attempt == episode.attempt and failed.boundary == "restore" and episode.arrival is None:
@@ -242,8 +241,7 @@ def _possible(episode: Episode, sites: SiteFacts) -> Iterator[str]:
 
 def _never_sent(episode: Episode, sites: SiteFacts) -> Iterator[str]:
     """What pages sent beside the steps while a site was gone: a page that is opened again does not send it."""
-    begun = 0.0 if episode.opened is None else episode.opened.at
-    late = (effect for one in episode.late if one.at >= begun for effect in one.effects)
+    late = (effect for one in episode.own_late for effect in one.effects)
     failed = (
         effect
         for one in episode.failures

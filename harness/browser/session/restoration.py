@@ -187,7 +187,8 @@ def _effects(episode: Episode) -> Iterator[tuple[int, SideEffect]]:
 
 
 def _step_at(episode: Episode, at: float) -> int:
-    return sum(decided.at <= at for decided in _decisions(episode))
+    # Inherited steps have the times of another run, whose clock may be ahead.
+    return sum(decided.step <= episode.inherited or decided.at <= at for decided in _decisions(episode))
 
 
 def _acted_on(episode: Episode) -> Iterator[tuple[int, str]]:

@@ -24,6 +24,8 @@ from harness.api.secrets import config_secrets
 from harness.api.settings import ExecutorSettings, Tree
 from harness.errors import ConfigError
 
+FOLDER = "slurm"
+"""In a run folder: what is kept of its jobs."""
 _KNOWN = "jobs.json"
 _SHARD, _NUMBER, _FOLDER = (
     re.compile(form, re.ASCII) for form in ("[0-9]{1,6}", "[0-9]{1,18}(_[0-9]{1,9})?", "[0-9a-f]{16}")
@@ -61,13 +63,19 @@ class _Known:
     number: str
     of: int = optional(0)
     """How many shards the run had; 0 = a file of before that was kept."""
+    digest: str = optional("")
+    """Of the settings that its start measured by; "" = a file of before that was kept."""
 
 
 class SlurmJobs:
     """The jobs of one run folder, by shard; those of earlier starts included."""
 
-    def __init__(self, folder: Path, settings: ExecutorSettings) -> None:
+    def __init__(self, folder: Path, settings: ExecutorSettings, *, digest: str = "") -> None:
         """
+        Args:
+            folder: For what is kept of the jobs.
+            settings: Those of the executor.
+            digest: Of the settings that jobs of this start measure by.
         Raises:
             ConfigError: submitit is not installed, there is no Slurm here, it knows no such option, or one is a secret.
         """
@@ -100,12 +108,12 @@ class SlurmJobs:
             ) from error
         # Jobs on this machine do not outlive their start.
         self._outlive = settings.cluster == "slurm"
-        known = self._read() if self._outlive else {}
-        self.by_shard: dict[int, Any] = {
-            shard: submitit.SlurmJob(folder=folder / one.folder, job_id=one.number) for shard, one in known.items()
-        }
-        self._of = settings.shards
+        known = _read(folder) if self._outlive else {}
+        self.by_shard: dict[int, Any] = {shard: _job(folder, one) for shard, one in known.items()}
+        self._of, self._digest = settings.shards, digest
+        self._digests = {shard: one.digest for shard, one in known.items()}
         self._check_shards(known)
+        self._check_settings()
 
     def _check_shards(self, known: Mapping[int, _Known]) -> None:
         """Raises: ConfigError: Jobs that run play other shards, so tasks of theirs would be played twice."""
@@ -114,6 +122,15 @@ class SlurmJobs:
             raise ConfigError(
                 f"executor.shards={self._of}: jobs of an earlier start are still running, for {known[others[0]].of}"
                 f" shards; give executor.shards={known[others[0]].of}, or end them with scancel {self.numbers(others)}"
+            )
+
+    def _check_settings(self) -> None:
+        """Raises: ConfigError: Jobs that run measure by other settings, and their results would be collected."""
+        others = [shard for shard in self.running() if self._digests[shard] not in ("", self._digest)]
+        if others:
+            raise ConfigError(
+                "executor=slurm: jobs of an earlier start are still running, with other settings; give the settings of"
+                f" that start, or end them with scancel {self.numbers(others)}"
             )
 
     def submit(self, commands: Mapping[int, Sequence[str]]) -> None:
@@ -133,8 +150,11 @@ class SlurmJobs:
                 f"executor=slurm: the cluster rejected the jobs: {' '.join(str(error).split())[-300:]}"
             ) from error
         self.by_shard.update(zip(commands, jobs, strict=True))
+        self._digests.update(dict.fromkeys(commands, self._digest))
         places = {
-            str(shard): _Known(folder=Path(job.paths.folder).name, number=job.job_id, of=self._of)
+            str(shard): _Known(
+                folder=Path(job.paths.folder).name, number=job.job_id, of=self._of, digest=self._digests[shard]
+            )
             for shard, job in self.by_shard.items()
         }
         write_atomic(self._folder / _KNOWN, dumps(places), within=Within(self._folder.parent))
@@ -159,18 +179,48 @@ class SlurmJobs:
         """Where the job's errors are."""
         return Path(self.by_shard[shard].paths.stderr)
 
-    def _read(self) -> dict[int, _Known]:
-        """Jobs of earlier starts; what no start of ours can have written is passed over.
 
-        Raises:
-            UnsafeFile: The file, or a folder it names, is a link, or something else.
-        """
-        found = dict[int, _Known]()
-        shards = SideFile[Tree](_KNOWN, dict).find(self._folder, below=self._folder.parent) or {}
-        for shard, place in shards.items():
-            with suppress(CodecError):
-                known = build(_Known, place)
-                if _SHARD.fullmatch(shard) and _FOLDER.fullmatch(known.folder) and _NUMBER.fullmatch(known.number):
-                    safe_files.check_folder(self._folder / known.folder, self._folder.parent)
-                    found[int(shard)] = known
-        return found
+def refuse_running(run: Path) -> None:
+    """Called where another executor is to play the run's pending tasks.
+
+    Raises:
+        ConfigError: Jobs of an earlier start may be playing them.
+        UnsafeFile: Their file, or a folder it names, is a link, or something else.
+    """
+    folder = run / FOLDER
+    if running := [job.number for job in _read(folder).values() if not _has_ended(folder, job)]:
+        raise ConfigError(
+            f"{run}: jobs of an earlier start with executor=slurm are still running; let them end, or end them with"
+            f" scancel {' '.join(running)}; if Slurm knows nothing of them any more, delete {folder / _KNOWN}"
+        )
+
+
+def _has_ended(folder: Path, job: _Known) -> bool:
+    """Whether it is neither queued nor at work; of one without a result, only Slurm knows."""
+    try:
+        return bool(_job(folder, job).done())
+    except ImportError:
+        return safe_files.status(folder / job.folder / f"{job.number}_0_result.pkl") is not None
+
+
+def _job(folder: Path, known: _Known) -> Any:
+    import submitit
+
+    return submitit.SlurmJob(folder=folder / known.folder, job_id=known.number)
+
+
+def _read(folder: Path) -> dict[int, _Known]:
+    """Jobs of earlier starts; what no start of ours can have written is passed over.
+
+    Raises:
+        UnsafeFile: The file, or a folder it names, is a link, or something else.
+    """
+    found = dict[int, _Known]()
+    shards = SideFile[Tree](_KNOWN, dict).find(folder, below=folder.parent) or {}
+    for shard, place in shards.items():
+        with suppress(CodecError):
+            known = build(_Known, place)
+            if _SHARD.fullmatch(shard) and _FOLDER.fullmatch(known.folder) and _NUMBER.fullmatch(known.number):
+                safe_files.check_folder(folder / known.folder, folder.parent)
+                found[int(shard)] = known
+    return found

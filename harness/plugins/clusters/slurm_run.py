@@ -5,7 +5,6 @@ network. The folder of the whole run is updated whenever the jobs are checked. T
 are still running instead of submitting them twice.
 """
 
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Collection
@@ -14,7 +13,7 @@ from pathlib import Path
 from harness.api import CodecError
 from harness.api.configuration import HIDDEN
 from harness.api.files import Within, safe_files, write_atomic
-from harness.api.journals import EpisodeResult, journal_name, merge
+from harness.api.journals import SHARDS_FOLDER, EpisodeResult, journal_name, merge, merge_shards, shards_of
 from harness.api.processes import kill_orphans
 from harness.api.records import build
 from harness.api.rescoring import Invocation, Outcomes, as_asked
@@ -34,11 +33,10 @@ from harness.api.running import (
 )
 from harness.api.tasks import shard_of, task_digest
 from harness.errors import ConfigError, ExitCode, JournalError, ShutdownRequested, UsageError
-from harness.plugins.clusters.slurm_jobs import SlurmJobs
+from harness.plugins.clusters.slurm_jobs import FOLDER, SlurmJobs
 from harness.runs.about import SUMMARY
 
 LOOK_EVERY_S = 2.0
-_SHARD = re.compile("[0-9]+-of-[0-9]+")
 
 
 async def play_shards(context: RunContext, _: Scheduler, progress: Progress) -> Invocation:
@@ -50,7 +48,7 @@ async def play_shards(context: RunContext, _: Scheduler, progress: Progress) -> 
     config = context.config
     if config.task.shard is not None:
         raise ConfigError("executor=slurm sets task.shard for each job; set executor.shards instead")
-    jobs = SlurmJobs(context.run.path / "slurm", config.executor)
+    jobs = SlurmJobs(context.run.path / FOLDER, config.executor, digest=context.config_digest)
     shards = Shards(context, progress)
     shards.collect()
     shards.submit(jobs)
@@ -83,8 +81,7 @@ class Shards:
 
     def collect(self) -> None:
         """Merge the shards into the run folder, and report the episodes that have ended since the last time."""
-        for folder in _shards(self._context.run.path):
-            merge(folder, self._context.run.path)
+        merge_shards(self._context.run.path)
         outcomes = self._outcomes()
         over = {key for key, became in outcomes.items() if is_finished(became, self._policy)}
         for key in sorted(over - (over if self._over is None else self._over)):
@@ -182,7 +179,7 @@ class Shards:
         """
         run, left = self._context.run, jobs.running()
         if self._context.config.executor.cluster == "local":
-            for folder in (run.path, *_shards(run.path)):
+            for folder in (run.path, *shards_of(run.path)):
                 kill_orphans(folder)
         elif left:
             numbers = jobs.numbers(left)
@@ -207,7 +204,7 @@ class Shards:
         return Invocation(model_requests=requests, browser_starts=starts, episodes_run=episodes, site_pauses=pauses)
 
     def _folder(self, shard: int) -> Path:
-        return self._context.run.path / "shards" / f"{shard}-of-{self._count}"
+        return self._context.run.path / SHARDS_FOLDER / f"{shard}-of-{self._count}"
 
     def _command(self, shard: int) -> list[str]:
         given, folder = self._context.arguments, self._folder(shard)
@@ -227,18 +224,6 @@ class Shards:
             *("run.report=false", "run.display=plain", "fail_under=null", "tracking.kind=none"),
         )
         return [sys.executable, "-m", "harness.main", "run", *given, *own]
-
-
-def _shards(run: Path) -> list[Path]:
-    """All shard folders, also of other numbers of shards.
-
-    Raises:
-        UnsafeFile: One of them is a link, or something else.
-    """
-    names = [name for name in safe_files.names_in(run / "shards", run) if _SHARD.fullmatch(name)]
-    for name in names:
-        safe_files.check_folder(run / "shards" / name, run)
-    return [run / "shards" / name for name in names]
 
 
 def _written(path: Path) -> int:

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     import sys
 
     from harness.plugins.environments.server import Serving, serve
-    from harness.plugins.environments.sessions import Patience
+    from harness.plugins.environments.slots import Patience
 
     own, overrides = _own(options.overrides)
     for name in ("queue", "lease", "grace"):

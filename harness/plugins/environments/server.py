@@ -17,7 +17,8 @@ from harness.plugins.environments.app import MAX_BODY, EnvironmentServer, Shape
 from harness.plugins.environments.hub import Hub
 from harness.plugins.environments.ledger import Ledger
 from harness.plugins.environments.rewards import Shaping
-from harness.plugins.environments.sessions import Environments, Patience
+from harness.plugins.environments.sessions import Environments
+from harness.plugins.environments.slots import Patience
 
 _AGENT = ("agent='null'", "agent._target_=harness.plugins.environments.agent.ClientAgent", "agent.name=client")
 _PING_S = 20.0

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 
 from harness.api import ActionSet, ConfigError, EpisodeNews, HarnessError, HostedRun
@@ -27,21 +28,9 @@ from harness.plugins.environments.problem import (
 from harness.plugins.environments.refusals import check_reset, refused, trial_begun
 from harness.plugins.environments.requests import Fork, Reset, StepRequest
 from harness.plugins.environments.rewards import Shaping
-from harness.plugins.environments.slots import Slots
+from harness.plugins.environments.slots import Patience, Slots
 from harness.plugins.environments.turn import Recorded, Turn, turn_of
 from harness.plugins.environments.wire import Order
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long the server waits, in seconds."""
-
-    queue_s: float = 10.0
-    """For a free slot, before a reset is refused."""
-    lease_s: float = 600.0
-    """For the next request of a session, before its episode is given back."""
-    grace_s: float = 30.0
-    """For a client whose connection is lost to resume, before its episode is given back."""
 
 
 @dataclass(eq=False)
@@ -358,8 +347,18 @@ class Environments:
             undone.pop_all()
         queueing = asyncio.create_task(self.run.play(entry.task_id, entry.trial, entry.seed))
         self._queueing.add(queueing)
-        queueing.add_done_callback(self._queueing.discard)
+        queueing.add_done_callback(partial(self._queued, play))
         return await self._next(play)
+
+    def _queued(self, play: Play, queueing: "asyncio.Task[None]") -> None:
+        """The episode waits for a lane; or it never will, and its client is told."""
+        self._queueing.discard(queueing)
+        if queueing.cancelled() or (error := queueing.exception()) is None:
+            return
+        self.run.withdraw(*play.entry.place)  # it may be in the queue nevertheless
+        why = str(error)[:1000]
+        play.failure = Problem.infrastructure(type(error).__name__, why, episode_id=play.entry.episode_id)
+        self._end(play)
 
     async def _ended(self, play: Play) -> Problem:
         """Why nothing can be done any more."""

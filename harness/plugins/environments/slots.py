@@ -2,6 +2,19 @@
 
 import asyncio
 from collections import deque
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long the server waits, in seconds."""
+
+    queue_s: float = 10.0
+    """For a free slot, before a reset is refused."""
+    lease_s: float = 600.0
+    """For the next request of a session, before its episode is given back."""
+    grace_s: float = 30.0
+    """For a client whose connection is lost to resume, before its episode is given back."""
 
 
 class Slots:

@@ -16,8 +16,9 @@ from typing import Any
 
 from harness import __version__
 from harness.api import AskHost, WorkerHandle
+from harness.episode.job import Job
 from harness.episode.recorder import JournalWriter
-from harness.errors import HarnessError, ShutdownRequested, UsageError
+from harness.errors import HarnessError, JournalLocked, ShutdownRequested, UsageError
 from harness.llm.permits import (
     AcquirePermit,
     EndPermit,
@@ -30,7 +31,7 @@ from harness.protocols import Phase, Progress, ProgressEvent
 from harness.records import Task
 from harness.runner.executors.ipc import encode_message, read_messages
 from harness.runner.executors.remote_store import StoreServer
-from harness.runner.executors.worker_losses import GivenJobs, WorkerLosses
+from harness.runner.executors.worker_losses import GivenJobs, LossVerdict, WorkerLosses
 from harness.runner.executors.worker_messages import (
     AppendRecord,
     CloseJournal,
@@ -62,6 +63,8 @@ from harness.working_time import working_s
 logger = logging.getLogger(__name__)
 
 WATCH_EVERY_S = 0.5
+RETRY_EVERY_S = 0.05
+"""Between two looks whether a journal is free."""
 PLACE_LOOKS = 20
 """A worker that has no place yet after so many looks says so."""
 START_S = 60.0
@@ -178,7 +181,8 @@ class Supervisor:
             ended = await self._one_life()
             # Before the jobs are taken back, which leaves neither.
             alone, holds = len(self._company.jobs) == 1, self._holds()
-            begun = [await self._reclaim(lane, alone=alone) for lane in self._lanes]
+            until = working_s() + self._all.timeouts.silence_s
+            begun = [await self._reclaim(lane, alone=alone, until=until) for lane in self._lanes]
             if ended and not holds:  # a lane may have ended without a word, and left its job behind
                 return
             fruitless = 0 if self._settled or any(begun) else fruitless + 1
@@ -368,19 +372,20 @@ class Supervisor:
         self._company.hear(event)
         self._all.progress.tell(event)
 
-    async def _reclaim(self, lane: int, *, alone: bool) -> bool:
+    async def _reclaim(self, lane: int, *, alone: bool, until: float) -> bool:
         """Take back what a lane of a lost worker was playing; whether the worker had begun it."""
         schedule, losses, job = self._all.schedule, self._all.losses, self._all.schedule.held.get(lane)
         # While the run stops, the loss of a worker says nothing of its jobs.
         if job is None or lane not in self._company.jobs or self._all.stopping():
             schedule.reclaim(lane)
             return False
-        with self._all.journals(job.task, job.trial) as journal:
-            loss = losses.judge(job, journal, alone=alone)
-        if loss.over:
+        loss = await self._judged(job, alone=alone, until=until)
+        if loss is not None and loss.over:
             await schedule.settle(lane, job, over=True)
         else:
-            schedule.reclaim(lane, last=losses.is_suspect(job))
+            schedule.reclaim(lane, last=loss is None or losses.is_suspect(job))
+        if loss is None:
+            loss = LossVerdict(note="its worker was lost, and still has its journal open", begun=True)
         event = ProgressEvent(
             lane=lane,
             task_id=job.task.task_id,
@@ -392,3 +397,17 @@ class Supervisor:
         )
         self._all.progress.tell(event)
         return loss.begun
+
+    async def _judged(self, job: Job, *, alone: bool, until: float) -> LossVerdict | None:
+        """What the loss of its worker means for a job; None = the worker still has its journal open.
+
+        A worker elsewhere that is lost to us ends by itself, and some time after its connection.
+        """
+        while True:
+            try:
+                with self._all.journals(job.task, job.trial) as journal:
+                    return self._all.losses.judge(job, journal, alone=alone)
+            except JournalLocked:
+                if working_s() >= until or self._all.stopping():
+                    return None
+            await asyncio.sleep(RETRY_EVERY_S)

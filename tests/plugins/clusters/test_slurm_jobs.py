@@ -9,7 +9,9 @@ import pytest
 
 from harness.api.processes import MARK
 from harness.api.settings import ExecutorSettings
+from harness.cli import configured
 from harness.errors import ConfigError
+from harness.evaluation.preflight import refuse_left_jobs
 from harness.plugins.clusters.slurm_jobs import SlurmJobs
 
 pytestmark = pytest.mark.skipif(
@@ -48,6 +50,29 @@ def test_shards_are_not_cut_anew_while_jobs_of_others_run(folder: Path) -> None:
     assert SlurmJobs(folder, settings).running() == (1, 2)
     with pytest.raises(ConfigError, match=r"give executor\.shards=2, or end them with scancel 42_0 42_1"):
         SlurmJobs(folder, replace(settings, shards=4))
+
+
+@pytest.mark.usefixtures("programs")
+def test_settings_are_not_changed_while_jobs_run(folder: Path) -> None:
+    settings = ExecutorSettings(kind="slurm", shards=2)
+    SlurmJobs(folder, settings, digest="a").submit({1: ["true"], 2: ["true"]})
+    assert SlurmJobs(folder, replace(settings, time_min=9), digest="a").running() == (1, 2)
+    with pytest.raises(ConfigError, match=r"with other settings; .* end them with scancel 42_0 42_1"):
+        SlurmJobs(folder, settings, digest="b")
+    (folder / "jobs.json").write_text((folder / "jobs.json").read_text().replace(',"digest":"a"', ""))
+    assert SlurmJobs(folder, settings, digest="b").running() == (1, 2), "of before digests were kept"
+
+
+@pytest.mark.usefixtures("programs")
+def test_another_executor_waits_for_the_end_of_jobs(folder: Path) -> None:
+    SlurmJobs(folder, ExecutorSettings(kind="slurm", shards=2)).submit({1: ["true"], 2: ["true"]})
+    refuse_left_jobs(configured(["task=demo", "executor=slurm"]), folder.parent)
+    other = configured(["task=demo", "executor=inline"])
+    with pytest.raises(ConfigError, match=r"still running; .* scancel 42_0 42_1; .* delete .*jobs.json"):
+        refuse_left_jobs(other, folder.parent)
+    for job in SlurmJobs(folder, ExecutorSettings(kind="slurm", shards=2)).by_shard.values():
+        job.paths.result_pickle.touch()
+    refuse_left_jobs(other, folder.parent)
 
 
 @pytest.mark.usefixtures("programs")

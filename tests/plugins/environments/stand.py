@@ -16,7 +16,8 @@ from harness.plugins.environments.app import MAX_BODY, EnvironmentServer, Shape
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import Ledger
 from harness.plugins.environments.server import address_of, listen
-from harness.plugins.environments.sessions import Environments, Patience
+from harness.plugins.environments.sessions import Environments
+from harness.plugins.environments.slots import Patience
 from harness.plugins.environments.wire import Page, Question
 from harness.records import Task
 from tests.plugins.environments.conftest import Client
@@ -32,6 +33,8 @@ class Lanes:
     folder: Path
     ids: Sequence[str] = ("0", "1")
     held: bool = False
+    refusal: Exception | None = None
+    """What the next episode that is asked for is refused with."""
     served: Environments = field(init=False)
     queued: list[Place] = field(default_factory=list)
     orders: list[dict[str, Any]] = field(default_factory=list)
@@ -45,6 +48,9 @@ class Lanes:
 
     async def play(self, task_id: str, trial: int, seed: int | None) -> None:
         place = (self.tasks[task_id].task_id, trial)
+        if self.refusal is not None:
+            refusal, self.refusal = self.refusal, None
+            raise refusal
         if self.held:
             self.queued.append(place)
         else:

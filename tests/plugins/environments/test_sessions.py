@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from harness.errors import UnsafeFile
+from harness.errors import StorageError, UnsafeFile
 from harness.plugins.environments.clients.connection import Connection
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import NAME, Ledger
@@ -75,6 +75,17 @@ async def test_who_waits_for_an_environment_is_told_that_the_server_ends(tmp_pat
         there.served.stop()
         assert (await waits)["failure_class"] == "shutdown"
         await until(lambda: there.served.slots.taken == 0)
+
+
+async def test_an_episode_that_cannot_be_queued_is_refused_and_can_be_resumed(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there, there.client() as one:
+        there.lanes.refusal = StorageError("the disk is full")
+        async with asyncio.timeout(60):
+            refused = await one.refused("reset", {"task": "0", "episode_id": "x"})
+        assert refused["failure_class"] == "StorageError" and "the disk is full" in refused["message"]
+        assert there.served.slots.taken == 0 and not there.served._queueing
+        async with asyncio.timeout(60):
+            assert (await one.reset(episode_id="x", resume=True))["observation"]["episode_id"] == "x"
 
 
 async def test_a_step_that_is_asked_for_again_ends_with_why_its_attempt_did(tmp_path: Path) -> None:
