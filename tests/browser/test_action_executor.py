@@ -30,7 +30,7 @@ from harness.actions import (
 from harness.actions.browser_controls import BrowserControls
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import ObservationDialect
-from harness.records import Done, Refused, ScriptedUser, Unknown, UserAnswer
+from harness.records import Done, Refused, ScriptedUser, Site, Unknown, UserAnswer
 from harness.settings.observation import ObservationSettings
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, html, visiting
 
@@ -289,6 +289,36 @@ async def test_elements_inside_frames_are_hit(web: Web, chromium: ChromiumPool) 
     web.page("/", "<p id=out></p><iframe src=/inner style='margin:50px;border:7px solid'></iframe>")
     async with visiting(chromium, web) as visit:
         assert "'heard'" in await visit.click("button", "inside")
+
+
+FRAMED = "<button onclick=\"document.body.append(' heard')\">inside</button>"
+DELETE = (
+    "<button style='position:absolute;left:0;top:0;width:60px;height:40px' onclick=\"document.body.append(' lost')\">"
+    "Delete</button><div style='height:70px'></div>"
+)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "src='OTHER/inner' style='margin-left:90px'",
+        "src='OTHER/around' style='margin-left:90px;width:500px;height:300px'",
+        "src=/inner sandbox=allow-scripts style='margin-left:90px'",
+        'src="data:text/html,<button onclick=document.body.append(`heard`)>inside</button>" style="margin-left:90px"',
+        "src=/inner style='padding:60px;border:3px solid'",
+        "src=/inner style='transform:scale(2);transform-origin:0 0;margin:50px'",
+        "src=/inner style='zoom:2;padding:20px'",
+    ],
+    ids=["other site", "nested", "sandbox", "data", "padding", "scaled", "zoomed"],
+)
+async def test_elements_inside_any_frame_are_hit_and_not_what_lies_around_it(web: Web, frame: str) -> None:
+    other = Site(name="other", url=f"http://t0.other.localhost:{web.port}", canonical="http://other.localhost")
+    web.page("/inner", FRAMED)
+    web.page("/around", "<div style='height:50px'></div><iframe src=SHOP/inner></iframe>".replace("SHOP", web.site.url))
+    web.page("/", f"{DELETE}<iframe {frame.replace('OTHER', other.url)}></iframe>")
+    async with web.pool(QUICK, web.site, other) as pool, visiting(pool, web) as visit:
+        assert "heard" in await visit.click("button", "inside")
+        assert "lost" not in visit.text
 
 
 async def test_hovering_opens_what_hovering_opens(web: Web, chromium: ChromiumPool) -> None:

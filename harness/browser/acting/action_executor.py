@@ -321,10 +321,7 @@ class ActionExecutor:
         body = self._body
         if body is None or (backend := body.backends.get(target.id)) is None:
             raise ActionFailed(f"there is no element [{target.id}] in the current observation; use an id listed there")
-        world = body.worlds[target.id]
-        if (session := body.sessions.get(target.id)) is not None:
-            return Element(session, backend, world=world, id=target.id, box=body.nodes[target.id].box)
-        return Element(self._tabs.current.cdp, backend, world=world, id=target.id)
+        return Element(body.documents[target.id], backend, id=target.id)
 
     async def _point(self, element: Element, *, press: bool) -> None:
         found = await element.locate()

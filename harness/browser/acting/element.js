@@ -21,7 +21,7 @@ function (task, value) {
     }
     return [call(element, "getBoundingClientRect"), ...call(element, "getClientRects")];
   };
-  // A point of the element, in its own viewport, at which a click meets it.
+  // A point of the element, in the client coordinates of its document, at which a click meets it.
   const aim = () => {
     const boxes = rects().filter((box) => box.width > 0 && box.height > 0);
     const points = boxes.map((box) => ({ x: box.x + box.width / 2, y: box.y + box.height / 2 }));
@@ -42,15 +42,21 @@ function (task, value) {
       ({ point, sure } = aim());
     }
     if (!point) return { hidden: true };
-    let { x, y } = point;
-    for (let inner = view; inner !== inner.parent; inner = inner.parent) {
-      const frame = inner.frameElement;
-      if (!frame) break;
-      const box = frame.getBoundingClientRect();
-      x += box.x + frame.clientLeft;
-      y += box.y + frame.clientTop;
-    }
-    return { x, y };
+    return point;
+  };
+  // Where a point of this frame's document lies in the document that holds the frame; both in client coordinates.
+  const outward = ({ x, y, width, height }) => {
+    const box = call(element, "getBoundingClientRect");
+    const style = view.getComputedStyle(element);
+    const space = (side) => parseFloat(style[`border${side}Width`]) + parseFloat(style[`padding${side}`]);
+    const [wide, high] = [own(element, "offsetWidth"), own(element, "offsetHeight")];
+    // The frame may be scaled, and zoomed with what is in it.
+    const across = (wide - space("Left") - space("Right")) / width;
+    const down = (high - space("Top") - space("Bottom")) / height;
+    return {
+      x: box.x + ((space("Left") + x * across) * box.width) / wide,
+      y: box.y + ((space("Top") + y * down) * box.height) / high,
+    };
   };
   const tell = (target) => {
     target.dispatchEvent(new view.Event("input", { bubbles: true, composed: true }));
@@ -97,8 +103,11 @@ function (task, value) {
       // It takes any text, and only shows it: no number, no date, no list of suggestions.
       const takesText = tag === "textarea" || (/^(text|search|email|password|tel|url)$/.test(type) && element.list === null);
       const [isOption, isList, filled] = [option, list, own(element, "value")].map(Boolean);
-      return { ...locate(), tag, type, option: isOption, list: isList, filled, takesText };
+      const at = { ...locate(), width: view.innerWidth, height: view.innerHeight };
+      return { ...at, tag, type, option: isOption, list: isList, filled, takesText };
     }
+    case "outward":
+      return { ...outward(JSON.parse(value)), width: view.innerWidth, height: view.innerHeight };
     case "pick":
       return choose(option);
     case "choose":

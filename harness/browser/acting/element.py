@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, TypedDict
 
-from playwright.async_api import CDPSession, Error
+from playwright.async_api import Error
 
-from harness.actions import Box
 from harness.browser.driver.cdp_send import RemoteObject, sender
 from harness.browser.driver.playwright_errors import first_line, moved
 from harness.browser.reading.document_client import together
+from harness.browser.reading.frames import Document
 from harness.codec import dumps
 from harness.errors import ActionFailed
 
@@ -56,17 +56,12 @@ class _Listener(TypedDict):
 class Element:
     """An element the agent named by id; every question looks at the page as it is now."""
 
-    def __init__(self, cdp: CDPSession, backend: int, *, world: int, id: str, box: Box | None = None) -> None:
-        """
-        Args:
-            world: Execution context of our world in its document.
-            box: Where it was seen, for an element whose frame is of another process and knows only its own viewport.
-        """
-        self._send = sender(cdp)
+    def __init__(self, document: Document, backend: int, *, id: str) -> None:
+        """`document` holds it; `backend` is its backendDOMNodeId."""
+        self._send = sender(document.session)
+        self._document = document
         self._backend = backend
-        self._world = world
         self._id = id
-        self._box = box
 
     async def locate(self) -> Mapping[str, Any]:
         """Scroll the element into view when it is not, and say where a click meets it.
@@ -79,10 +74,7 @@ class Element:
         found = await self._run("locate")
         if found.get("hidden") and not found["option"]:
             raise ActionFailed(f"element [{self._id}] is no longer visible on the page")
-        if self._box is not None:
-            x, y, width, height = self._box
-            return {**found, "x": x + width / 2, "y": y + height / 2}
-        return found
+        return {**found, **await self._outward(found)}
 
     async def pick(self) -> None:
         """Choose this option in its list."""
@@ -172,6 +164,16 @@ class Element:
             return ""
         return "" if heard["listeners"] else str(href)
 
+    async def _outward(self, found: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A point of its document as one of the page; each document is asked, as scripts do not see those of other
+        sites.
+        """
+        point, inner = {key: found[key] for key in ("x", "y", "width", "height") if key in found}, self._document
+        while "x" in point and inner.holder is not None:
+            frame = Element(inner.holder, inner.owner, id=self._id)
+            point, inner = dict(await frame._run("outward", dumps(point).decode())), inner.holder
+        return point
+
     async def _listeners(self, handle: str) -> list[_Listener]:
         """Who would hear typing, of an object and, if it is a document, all that is in it."""
         found = await self._send("DOMDebugger.getEventListeners", objectId=handle, depth=-1, pierce=True)
@@ -192,7 +194,7 @@ class Element:
 
     async def _run(self, task: str, value: str = "") -> Mapping[str, Any]:
         try:
-            mine = await self._resolve(executionContextId=self._world)
+            mine = await self._resolve(executionContextId=self._document.world)
             answer = await self._send(
                 "Runtime.callFunctionOn",
                 objectId=mine,
