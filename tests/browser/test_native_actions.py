@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.actions import Check, DoubleClick, Drag, Type, Upload, Wait
+from harness.actions import Action, Check, DoubleClick, Drag, Hover, Type, Upload, Wait
 from harness.browser.session.chromium import ChromiumPool
 from harness.records import Done, Refused
 from tests.browser.conftest import QUICK, Visit, Web, visiting
@@ -53,6 +53,22 @@ async def test_dragging_drops_one_element_on_another(web: Web, chromium: Chromiu
     async with visiting(chromium, web) as visit:
         card, place = visit.target("button", "Card"), visit.target("group", "Bin")
         assert "dropped" in await visit.act(Drag(target=card, onto=place))
+
+
+@pytest.mark.parametrize("how", ["hover", "double click", "drag from", "drag onto"])
+async def test_a_mouse_reaches_no_option_of_a_closed_list(web: Web, chromium: ChromiumPool, how: str) -> None:
+    web.page("/", "<select aria-label=Size><option>small<option>large</select><button>Go</button>")
+    async with visiting(chromium, web) as visit:
+        option, other = visit.target("option", "large"), visit.target("button", "Go")
+        actions: dict[str, Action] = {
+            "hover": Hover(target=option),
+            "double click": DoubleClick(target=option),
+            "drag from": Drag(target=option, onto=other),
+            "drag onto": Drag(target=other, onto=option),
+        }
+        await visit.act(actions[how])
+        why = f"element [{option.id}] is an option of a closed list; click or select it"
+        assert isinstance(visit.outcome, Refused) and visit.outcome.why == why
 
 
 async def test_waiting_ends_when_the_page_changes(web: Web, chromium: ChromiumPool) -> None:

@@ -205,23 +205,22 @@ class ActionExecutor:
         await self._tabs.close_current()
 
     async def click(self, target: Target) -> None:
-        await self._point(self._element(target), press=True)
+        await self._click(self._element(target))
 
     async def hover(self, target: Target) -> None:
-        await self._point(self._element(target), press=False)
+        await self._page.mouse.move(*await self._element(target).aim())
 
     async def double_click(self, target: Target) -> None:
-        found = await self._element(target).locate()
-        await self._page.mouse.dblclick(found["x"], found["y"])
+        await self._page.mouse.dblclick(*await self._element(target).aim())
 
     async def drag(self, target: Target, onto: Target) -> None:
         element, over, mouse = self._element(target), self._element(onto), self._page.mouse
-        start = await element.locate()
-        await mouse.move(start["x"], start["y"])
+        start = await element.aim()
+        await mouse.move(*start)
         await mouse.down()
-        end = await over.locate()
+        end = await over.aim()
         # Pages hear of a drag over them (dragover) from the second move on.
-        await mouse.move(end["x"], end["y"], steps=5)
+        await mouse.move(*end, steps=5)
         await mouse.up()
 
     async def select(self, target: Target, option: str) -> None:
@@ -230,7 +229,7 @@ class ActionExecutor:
     async def check(self, target: Target, checked: bool) -> None:
         element = self._element(target)
         if await element.is_checked() is not checked:
-            await self._point(element, press=True)
+            await self._click(element)
             if await element.is_checked() is not checked:
                 raise ActionFailed(f"element [{target.id}] stays {'un' * checked}checked")
 
@@ -323,13 +322,12 @@ class ActionExecutor:
             raise ActionFailed(f"there is no element [{target.id}] in the current observation; use an id listed there")
         return Element(body.documents[target.id], backend, id=target.id)
 
-    async def _point(self, element: Element, *, press: bool) -> None:
+    async def _click(self, element: Element) -> None:
         found = await element.locate()
         # The options of a closed list have no box, so the mouse cannot hit them.
-        if press and found["option"]:
+        if found["option"]:
             return await element.pick()
-        mouse = self._tabs.current.page.mouse
-        await (mouse.click(found["x"], found["y"]) if press else mouse.move(found["x"], found["y"]))
+        await self._page.mouse.click(*element.point(found))
 
     async def type(self, target: Target, text: str, *, enter: bool, clear: bool) -> None:
         element = self._element(target)
@@ -346,7 +344,7 @@ class ActionExecutor:
             # word.
             if "\n" in text and found["tag"] == "input" and not self._as_webarena:
                 raise ActionFailed(f"element [{target.id}] is a field of one line; give the text without line breaks")
-            await page.mouse.click(found["x"], found["y"])
+            await page.mouse.click(*element.point(found))
             if clear:
                 await page.keyboard.press("ControlOrMeta+a")
                 if not text:

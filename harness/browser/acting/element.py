@@ -67,7 +67,8 @@ class Element:
         """Scroll the element into view when it is not, and say where a click meets it.
 
         Returns:
-            `x`, `y` (CSS px of the viewport), `tag`, `type`, `option`, `list`, `filled`, `takesText`.
+            `x`, `y` (CSS px of the viewport; an option of a closed list has none), `tag`, `type`, `option`, `list`,
+            `filled`, `takesText`.
         Raises:
             ActionFailed: It is not on the page, or not visible there.
         """
@@ -75,6 +76,20 @@ class Element:
         if found.get("hidden") and not found["option"]:
             raise ActionFailed(f"element [{self._id}] is no longer visible on the page")
         return {**found, **await self._outward(found)}
+
+    async def aim(self) -> tuple[float, float]:
+        """The point of `locate`, for what only a mouse can do.
+
+        Raises:
+            ActionFailed: There is none.
+        """
+        return self.point(await self.locate())
+
+    def point(self, found: Mapping[str, Any]) -> tuple[float, float]:
+        """`x` and `y` of what was located. Raises ActionFailed: It has none."""
+        if "x" not in found:
+            raise ActionFailed(f"element [{self._id}] is an option of a closed list; click or select it")
+        return found["x"], found["y"]
 
     async def pick(self) -> None:
         """Choose this option in its list."""
