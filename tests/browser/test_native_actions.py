@@ -55,6 +55,24 @@ async def test_dragging_drops_one_element_on_another(web: Web, chromium: Chromiu
         assert "dropped" in await visit.act(Drag(target=card, onto=place))
 
 
+_LOGGING = (
+    "<p id=log>log</p><script>const say = (word) => log.textContent += ` ${word}`; onmousedown = () => say('down');"
+    "onmouseup = () => say('up'); onmousemove = (e) => { if (e.buttons) say('dragged') }</script>"
+)
+
+
+async def test_a_drag_that_fails_releases_the_mouse(web: Web, chromium: ChromiumPool) -> None:
+    vanishing = "<button onmousedown=\"this.nextSibling.style.display='none'\">Card</button><button>Bin</button>"
+    web.page("/", f"{_LOGGING}{vanishing}<select aria-label=Size><option>large</select>")
+    async with visiting(chromium, web) as visit:
+        card, place = visit.target("button", "Card"), visit.target("button", "Bin")
+        await visit.act(Drag(target=card, onto=visit.target("option", "large")))
+        assert isinstance(visit.outcome, Refused) and "'log'" in visit.text  # nothing was pressed
+        await visit.act(Drag(target=card, onto=place))
+        assert isinstance(visit.outcome, Refused) and "no longer visible" in visit.outcome.why
+        assert "'log down up'" in await visit.act(Hover(target=card))
+
+
 @pytest.mark.parametrize("how", ["hover", "double click", "drag from", "drag onto"])
 async def test_a_mouse_reaches_no_option_of_a_closed_list(web: Web, chromium: ChromiumPool, how: str) -> None:
     web.page("/", "<select aria-label=Size><option>small<option>large</select><button>Go</button>")

@@ -215,13 +215,12 @@ class ActionExecutor:
 
     async def drag(self, target: Target, onto: Target) -> None:
         element, over, mouse = self._element(target), self._element(onto), self._page.mouse
-        start = await element.aim()
-        await mouse.move(*start)
-        await mouse.down()
-        end = await over.aim()
-        # Pages hear of a drag over them (dragover) from the second move on.
-        await mouse.move(*end, steps=5)
-        await mouse.up()
+        await over.aim()  # refused here, nothing is pressed yet
+        await mouse.move(*await element.aim())
+        async with self._pressed():
+            end = await over.aim()  # the page may have made room for what is dragged
+            # Pages hear of a drag over them (dragover) from the second move on.
+            await mouse.move(*end, steps=5)
 
     async def select(self, target: Target, option: str) -> None:
         await self._element(target).choose(option, typed=False)
@@ -257,11 +256,9 @@ class ActionExecutor:
     async def drag_along(self, path: Sequence[tuple[float, float]], *, holding: str = "") -> None:
         mouse = self._page.mouse
         await mouse.move(*self._px(*path[0]))
-        async with self._held(holding):
-            await mouse.down()
+        async with self._held(holding), self._pressed():
             for x, y in path[1:]:
                 await mouse.move(*self._px(x, y), steps=5)
-            await mouse.up()
 
     async def scroll_at(self, x: float, y: float, *, right: float, down: float, holding: str = "") -> None:
         await self._page.mouse.move(*self._px(x, y))
@@ -281,6 +278,16 @@ class ActionExecutor:
         finally:
             for key in names:
                 await self._page.keyboard.up(key)
+
+    @asynccontextmanager
+    async def _pressed(self) -> AsyncIterator[None]:
+        """Hold the mouse button in the block; it is released whatever happens."""
+        mouse = self._page.mouse
+        try:
+            await mouse.down()
+            yield
+        finally:
+            await mouse.up()
 
     def _px(self, x: float, y: float) -> tuple[float, float]:
         width, height = self._settings.viewport
