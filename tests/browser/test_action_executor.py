@@ -268,6 +268,40 @@ async def test_fields_with_widgets_take_values_or_say_what_they_take(web: Web, c
         assert "a date like" in why(visit.outcome)
 
 
+LOCKED = (
+    "<input aria-label=Text disabled value=old><textarea aria-label=Area readonly>old</textarea>"
+    "<input type=date aria-label=Day readonly value=2024-01-31><fieldset disabled><input aria-label=Inner value=old>"
+    "<input type=range aria-label=Size max=9 value=3></fieldset><input type=color aria-label=Ink readonly>"
+    "<script>onkeydown = () => document.title = 'key'</script>"
+)
+READ = "Array.from(document.querySelectorAll('input, textarea'), (one) => one.value).join()"
+
+
+@pytest.mark.parametrize("dialect", ["cairn", "webarena"])
+async def test_text_for_a_disabled_or_read_only_field_is_refused(web: Web, dialect: str) -> None:
+    web.page("/", LOCKED)
+    observation = ObservationSettings(dialect=ObservationDialect(dialect))
+    async with web.pool(QUICK, observation=observation) as pool, visiting(pool, web) as visit:
+        before = await page_of(visit).evaluate(READ)
+        for part, text, locked in (
+            ("'Day'", "2025-05-05", "read-only"),
+            ("'Size'", "7", "disabled"),
+            ("'Text'", "new", "disabled"),
+            ("'Area'", "new", "read-only"),
+            ("'Inner'", "new", "disabled"),
+        ):
+            target = Target(id=next(id for id, node in visit.view.nodes.items() if part in node.line))
+            await visit.act(Type(target=target, text=text, enter=False))
+            if dialect == "cairn" or part in ("'Day'", "'Size'"):
+                assert why(visit.outcome) == f"element [{target.id}] is {locked} and takes no text"
+            else:  # as in WebArena
+                assert visit.outcome == Done()
+        assert await page_of(visit).evaluate(READ) == before
+        ink = Target(id=next(id for id, node in visit.view.nodes.items() if "'Ink'" in node.line))
+        await visit.act(Type(target=ink, text="#1a2b3c", enter=False))
+        assert visit.outcome == Done()
+
+
 async def test_elements_out_of_sight_are_scrolled_to_and_wrapped_links_are_hit(
     web: Web, chromium: ChromiumPool
 ) -> None:

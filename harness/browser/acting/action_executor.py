@@ -6,7 +6,7 @@ sentence for the agent, and leaves the page unchanged.
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal
 
@@ -342,8 +342,7 @@ class ActionExecutor:
         if found["list"]:
             return await element.choose(text, typed=True)
         page = self._page
-        if found["type"] == "file":
-            raise ActionFailed(f"element [{target.id}] is a file field; use upload instead")
+        self._check_takes_text(target, found)
         if found["type"] in WIDGETS:
             await element.fill(text, type=found["type"])
         else:
@@ -368,6 +367,13 @@ class ActionExecutor:
                 await self._write(text, at_once=at_once)
         if enter:
             await page.keyboard.press("Enter")
+
+    def _check_takes_text(self, target: Target, found: Mapping[str, Any]) -> None:
+        if found["type"] == "file":
+            raise ActionFailed(f"element [{target.id}] is a file field; use upload instead")
+        # In WebArena, keys are pressed all the same; but nothing there sets a value that a person could not set.
+        if found["locked"] and (found["type"] in WIDGETS or not self._as_webarena):
+            raise ActionFailed(f"element [{target.id}] is {found['locked']} and takes no text")
 
     async def _write_lines(self, text: str) -> None:
         """Into a field of several lines: line breaks are put in, as Enter may send what is written so far."""

@@ -102,9 +102,13 @@ function (task, value) {
       const type = tag === "input" ? element.type : "";
       // It takes any text, and only shows it: no number, no date, no list of suggestions.
       const takesText = tag === "textarea" || (/^(text|search|email|password|tel|url)$/.test(type) && element.list === null);
+      // Of boxes, sliders and buttons `readonly` keeps nobody from anything.
+      const isKept = tag === "textarea" || (tag === "input" && !/^(checkbox|radio|range|color|file|submit|image|reset|button)$/.test(type));
+      const isReadOnly = isKept && own(element, "readOnly");
+      const locked = call(element, "matches", ":disabled") ? "disabled" : isReadOnly ? "read-only" : "";
       const [isOption, isList, filled] = [option, list, own(element, "value")].map(Boolean);
       const at = { ...locate(), width: view.innerWidth, height: view.innerHeight };
-      return { ...at, tag, type, option: isOption, list: isList, filled, takesText };
+      return { ...at, tag, type, option: isOption, list: isList, filled, takesText, locked };
     }
     case "outward":
       return { ...outward(JSON.parse(value)), width: view.innerWidth, height: view.innerHeight };

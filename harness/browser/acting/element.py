@@ -68,7 +68,7 @@ class Element:
 
         Returns:
             `x`, `y` (CSS px of the viewport; an option of a closed list has none), `tag`, `type`, `option`, `list`,
-            `filled`, `takesText`.
+            `filled`, `takesText`, `locked` (`disabled` or `read-only`, if it is).
         Raises:
             ActionFailed: It is not on the page, or not visible there.
         """
