@@ -355,6 +355,18 @@ async def test_elements_inside_any_frame_are_hit_and_not_what_lies_around_it(web
         assert "lost" not in visit.text
 
 
+async def test_an_element_far_down_in_a_frame_of_another_site_is_scrolled_to(web: Web) -> None:
+    other = Site(name="other", url=f"http://t0.other.localhost:{web.port}", canonical="http://other.localhost")
+    place = "position:absolute;top:390px;height:60px"
+    web.page("/inner", f"<button onclick=\"textContent='heard'\" style='{place}'>inside</button>")
+    frame = (
+        f"<iframe src={other.url}/inner style='position:absolute;top:320px;left:90px;border:0;height:900px'></iframe>"
+    )
+    web.page("/", f"{DELETE}{frame}")
+    async with web.pool(QUICK, web.site, other) as pool, visiting(pool, web) as visit:
+        assert "button 'heard'" in await visit.click("button", "inside")
+
+
 async def test_hovering_opens_what_hovering_opens(web: Web, chromium: ChromiumPool) -> None:
     web.page(
         "/", "<style>#m{display:none} nav:hover #m{display:block}</style><nav><button>Menu</button><p id=m>in</p></nav>"

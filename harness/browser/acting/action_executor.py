@@ -14,6 +14,7 @@ from playwright.async_api import Error, Page
 
 from harness.actions import Action, Target
 from harness.actions.key_names import cairn_keys
+from harness.actions.truncate import cut
 from harness.browser.acting.clipboard import Clipboard, is_clipboard_key
 from harness.browser.acting.code import call
 from harness.browser.acting.element import WIDGETS, Element
@@ -22,6 +23,7 @@ from harness.browser.driver.playwright_errors import closed, first_line, moved, 
 from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import FAILED_BY_PROXY, AddressRefused, Allowlist
 from harness.browser.page_settings import PageSettings
+from harness.browser.reading.seen_element import ElementReader
 from harness.browser.rendering.observer import RenderedPage
 from harness.browser.tabs.tabs import Tabs
 from harness.choices import ObservationDialect
@@ -37,6 +39,8 @@ _MODIFIERS = ("Alt", "Control", "Meta", "Shift")
 _REPEATS_AFTER_S = 0.05
 """How soon a key that is held is pressed again, as keyboards do."""
 _RELEASES_WITHIN_S = 1.0
+_MOST_NAME = 80
+"""Characters of the name of what covers an element."""
 _NEW_TAB = "Meta" if sys.platform == "darwin" else "Control"
 """Held while a link is clicked: opens it in another tab."""
 _WAITS_S = 5.0
@@ -80,6 +84,7 @@ class ActionExecutor:
         self._as_webarena = pages.observation.dialect is ObservationDialect.webarena
         # Not by the action set alone: WebArena's ids with cairn's observation would behave like neither.
         self._appends = pages.appends or not self._as_webarena
+        self._elements = ElementReader()
         self._body: RenderedPage | None = None
         self.user: ScriptedUser | None = None
         """Whom the task has to be asked."""
@@ -208,17 +213,17 @@ class ActionExecutor:
         await self._click(self._element(target))
 
     async def hover(self, target: Target) -> None:
-        await self._page.mouse.move(*await self._element(target).aim())
+        await self._page.mouse.move(*await self._aim(self._element(target)))
 
     async def double_click(self, target: Target) -> None:
-        await self._page.mouse.dblclick(*await self._element(target).aim())
+        await self._page.mouse.dblclick(*await self._aim(self._element(target)))
 
     async def drag(self, target: Target, onto: Target) -> None:
         element, over, mouse = self._element(target), self._element(onto), self._page.mouse
-        await over.aim()  # refused here, nothing is pressed yet
-        await mouse.move(*await element.aim())
+        await self._aim(over)  # refused here, nothing is pressed yet
+        await mouse.move(*await self._aim(element))
         async with self._pressed():
-            end = await over.aim()  # the page may have made room for what is dragged
+            end = over.point(await over.locate())  # the page may have made room for what is dragged, and shows it
             # Pages hear of a drag over them (dragover) from the second move on.
             await mouse.move(*end, steps=5)
 
@@ -330,15 +335,38 @@ class ActionExecutor:
         return Element(body.documents[target.id], backend, id=target.id)
 
     async def _click(self, element: Element) -> None:
-        found = await element.locate()
+        found = await self._locate(element)
         # The options of a closed list have no box, so the mouse cannot hit them.
         if found["option"]:
             return await element.pick()
-        await self._page.mouse.click(*element.point(found))
+        await self._page.mouse.click(*await self._point(element, found))
+
+    async def _locate(self, element: Element) -> Mapping[str, Any]:
+        return await element.locate(surely=not self._as_webarena)
+
+    async def _aim(self, element: Element) -> tuple[float, float]:
+        return await self._point(element, await self._locate(element))
+
+    async def _point(self, element: Element, found: Mapping[str, Any]) -> tuple[float, float]:
+        """Where the mouse meets an element that was located.
+
+        Raises:
+            ActionFailed: Nowhere. WebArena presses whatever is there.
+        """
+        point = element.point(found)
+        if found["met"] or self._as_webarena:
+            return point
+        if not found["covered"]:
+            raise ActionFailed(f"element [{element.id}] is cut off on the page, or lets the mouse through")
+        seen = await self._elements.read(self._tabs.current, point)
+        if seen is None or seen.kind == "iframe":  # what lies in a frame of another process is not read
+            raise ActionFailed(f"element [{element.id}] is covered by another element")
+        name = f" {cut(seen.name, _MOST_NAME)!r}" if seen.name else ""
+        raise ActionFailed(f"element [{element.id}] is covered by {seen.role or seen.kind}{name}")
 
     async def type(self, target: Target, text: str, *, enter: bool, clear: bool) -> None:
         element = self._element(target)
-        found = await element.locate()
+        found = await self._locate(element)
         if found["list"]:
             return await element.choose(text, typed=True)
         page = self._page
@@ -350,7 +378,7 @@ class ActionExecutor:
             # word.
             if "\n" in text and found["tag"] == "input" and not self._as_webarena:
                 raise ActionFailed(f"element [{target.id}] is a field of one line; give the text without line breaks")
-            await page.mouse.click(*element.point(found))
+            await page.mouse.click(*await self._point(element, found))
             if clear:
                 await page.keyboard.press("ControlOrMeta+a")
                 if not text:
