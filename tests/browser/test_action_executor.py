@@ -30,7 +30,7 @@ from harness.actions import (
 from harness.actions.browser_controls import BrowserControls
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import ObservationDialect
-from harness.records import Done, Refused, ScriptedUser, Unknown, UserAnswer
+from harness.records import Done, Refused, ScriptedUser, Site, Unknown, UserAnswer
 from harness.settings.observation import ObservationSettings
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, html, visiting
 
@@ -268,6 +268,40 @@ async def test_fields_with_widgets_take_values_or_say_what_they_take(web: Web, c
         assert "a date like" in why(visit.outcome)
 
 
+LOCKED = (
+    "<input aria-label=Text disabled value=old><textarea aria-label=Area readonly>old</textarea>"
+    "<input type=date aria-label=Day readonly value=2024-01-31><fieldset disabled><input aria-label=Inner value=old>"
+    "<input type=range aria-label=Size max=9 value=3></fieldset><input type=color aria-label=Ink readonly>"
+    "<script>onkeydown = () => document.title = 'key'</script>"
+)
+READ = "Array.from(document.querySelectorAll('input, textarea'), (one) => one.value).join()"
+
+
+@pytest.mark.parametrize("dialect", ["cairn", "webarena"])
+async def test_text_for_a_disabled_or_read_only_field_is_refused(web: Web, dialect: str) -> None:
+    web.page("/", LOCKED)
+    observation = ObservationSettings(dialect=ObservationDialect(dialect))
+    async with web.pool(QUICK, observation=observation) as pool, visiting(pool, web) as visit:
+        before = await page_of(visit).evaluate(READ)
+        for part, text, locked in (
+            ("'Day'", "2025-05-05", "read-only"),
+            ("'Size'", "7", "disabled"),
+            ("'Text'", "new", "disabled"),
+            ("'Area'", "new", "read-only"),
+            ("'Inner'", "new", "disabled"),
+        ):
+            target = Target(id=next(id for id, node in visit.view.nodes.items() if part in node.line))
+            await visit.act(Type(target=target, text=text, enter=False))
+            if dialect == "cairn" or part in ("'Day'", "'Size'"):
+                assert why(visit.outcome) == f"element [{target.id}] is {locked} and takes no text"
+            else:  # as in WebArena
+                assert visit.outcome == Done()
+        assert await page_of(visit).evaluate(READ) == before
+        ink = Target(id=next(id for id, node in visit.view.nodes.items() if "'Ink'" in node.line))
+        await visit.act(Type(target=ink, text="#1a2b3c", enter=False))
+        assert visit.outcome == Done()
+
+
 async def test_elements_out_of_sight_are_scrolled_to_and_wrapped_links_are_hit(
     web: Web, chromium: ChromiumPool
 ) -> None:
@@ -289,6 +323,48 @@ async def test_elements_inside_frames_are_hit(web: Web, chromium: ChromiumPool) 
     web.page("/", "<p id=out></p><iframe src=/inner style='margin:50px;border:7px solid'></iframe>")
     async with visiting(chromium, web) as visit:
         assert "'heard'" in await visit.click("button", "inside")
+
+
+FRAMED = "<button onclick=\"document.body.append(' heard')\">inside</button>"
+DELETE = (
+    "<button style='position:absolute;left:0;top:0;width:60px;height:40px' onclick=\"document.body.append(' lost')\">"
+    "Delete</button><div style='height:70px'></div>"
+)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "src='OTHER/inner' style='margin-left:90px'",
+        "src='OTHER/around' style='margin-left:90px;width:500px;height:300px'",
+        "src=/inner sandbox=allow-scripts style='margin-left:90px'",
+        'src="data:text/html,<button onclick=document.body.append(`heard`)>inside</button>" style="margin-left:90px"',
+        "src=/inner style='padding:60px;border:3px solid'",
+        "src=/inner style='transform:scale(2);transform-origin:0 0;margin:50px'",
+        "src=/inner style='zoom:2;padding:20px'",
+    ],
+    ids=["other site", "nested", "sandbox", "data", "padding", "scaled", "zoomed"],
+)
+async def test_elements_inside_any_frame_are_hit_and_not_what_lies_around_it(web: Web, frame: str) -> None:
+    other = Site(name="other", url=f"http://t0.other.localhost:{web.port}", canonical="http://other.localhost")
+    web.page("/inner", FRAMED)
+    web.page("/around", "<div style='height:50px'></div><iframe src=SHOP/inner></iframe>".replace("SHOP", web.site.url))
+    web.page("/", f"{DELETE}<iframe {frame.replace('OTHER', other.url)}></iframe>")
+    async with web.pool(QUICK, web.site, other) as pool, visiting(pool, web) as visit:
+        assert "heard" in await visit.click("button", "inside")
+        assert "lost" not in visit.text
+
+
+async def test_an_element_far_down_in_a_frame_of_another_site_is_scrolled_to(web: Web) -> None:
+    other = Site(name="other", url=f"http://t0.other.localhost:{web.port}", canonical="http://other.localhost")
+    place = "position:absolute;top:390px;height:60px"
+    web.page("/inner", f"<button onclick=\"textContent='heard'\" style='{place}'>inside</button>")
+    frame = (
+        f"<iframe src={other.url}/inner style='position:absolute;top:320px;left:90px;border:0;height:900px'></iframe>"
+    )
+    web.page("/", f"{DELETE}{frame}")
+    async with web.pool(QUICK, web.site, other) as pool, visiting(pool, web) as visit:
+        assert "button 'heard'" in await visit.click("button", "inside")
 
 
 async def test_hovering_opens_what_hovering_opens(web: Web, chromium: ChromiumPool) -> None:

@@ -1,12 +1,14 @@
 """Frames of other processes are read wherever they go, and their sessions do not pile up."""
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import CDPSession, Frame, Page, Route, async_playwright
 
+from harness.browser.acting.element import Element
 from harness.browser.driver import executable
 from harness.browser.rendering.observer import Observer
 
@@ -18,6 +20,11 @@ PAGES = {
     "http://far.test/a": "<p>from afar</p>",
     "http://far.test/c": "<p>from afar again</p>",
     "http://else.test/b": "<p>from elsewhere</p>",
+    "http://page.test/around": "<iframe src=http://far.test/button style='margin:90px;padding:20px;border:3px solid'>",
+    "http://page.test/low": "<iframe src=http://far.test/low style='margin:320px 0 0 90px;height:900px;border:0'>",
+    "http://page.test/covered": "<iframe src=http://far.test/button></iframe><p style='position:fixed;inset:0'>over",
+    "http://far.test/button": "<button onclick=\"textContent = 'pressed'\">press</button>",
+    "http://far.test/low": "<button style='position:absolute;top:360px;height:90px' onclick=\"textContent = 'pressed'\">press",
     "http://page.test/near": "<p>from near</p>",
 }
 
@@ -69,3 +76,27 @@ async def test_a_frame_costs_one_session_for_as_long_as_it_is_there(
         assert (await observer.read(page, cdp)).text.count("'from ") == 2
     assert opened == {"http://else.test/b": 1, "http://far.test/c": 2, "http://far.test/a": 2}
     assert len(observer._collector._sessions) == 2
+
+
+@pytest.mark.parametrize("path", ["around", "low"])
+async def test_an_element_of_another_process_is_met_where_its_frame_is(page: Page, path: str) -> None:
+    await page.goto(f"http://page.test/{path}")
+    met = await found(page)
+    await page.mouse.click(met["x"], met["y"])
+    body = await Observer(dialect="cairn", viewport=(1280, 720)).read(page, await page.context.new_cdp_session(page))
+    assert "button 'pressed'" in body.text
+
+
+async def test_an_element_of_another_process_is_not_met_where_its_frame_is_covered(page: Page) -> None:
+    await page.goto("http://page.test/covered")
+    met = await found(page)
+    assert (met["met"], met["covered"]) == (False, True)
+
+
+async def found(page: Page) -> Mapping[str, Any]:
+    """Where the button of another process is met."""
+    cdp = await page.context.new_cdp_session(page)
+    body = await Observer(dialect="cairn", viewport=(1280, 720)).read(page, cdp)
+    (id,) = (id for id, node in body.nodes.items() if node.role == "button")
+    assert body.documents[id].session is not cdp
+    return await Element(body.documents[id], body.backends[id], id=id).locate(surely=True)

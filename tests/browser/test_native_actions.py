@@ -1,14 +1,17 @@
 """What only the cairn action set knows: checking, uploading, dragging, waiting, double clicks."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.actions import Check, DoubleClick, Drag, Type, Upload, Wait
+from harness.actions import Action, Check, Click, DoubleClick, Drag, Hover, Type, Upload, Wait
 from harness.browser.session.chromium import ChromiumPool
+from harness.choices import ObservationDialect
 from harness.records import Done, Refused
+from harness.settings.observation import ObservationSettings
 from tests.browser.conftest import QUICK, Visit, Web, visiting
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -53,6 +56,191 @@ async def test_dragging_drops_one_element_on_another(web: Web, chromium: Chromiu
     async with visiting(chromium, web) as visit:
         card, place = visit.target("button", "Card"), visit.target("group", "Bin")
         assert "dropped" in await visit.act(Drag(target=card, onto=place))
+
+
+_LOGGING = (
+    "<p id=log>log</p><script>const say = (word) => log.textContent += ` ${word}`; onmousedown = () => say('down');"
+    "onmouseup = () => say('up'); onmousemove = (e) => { if (e.buttons) say('dragged') }</script>"
+)
+
+
+async def test_a_drag_that_fails_releases_the_mouse(web: Web, chromium: ChromiumPool) -> None:
+    vanishing = "<button onmousedown=\"this.nextSibling.style.display='none'\">Card</button><button>Bin</button>"
+    web.page("/", f"{_LOGGING}{vanishing}<select aria-label=Size><option>large</select>")
+    async with visiting(chromium, web) as visit:
+        card, place = visit.target("button", "Card"), visit.target("button", "Bin")
+        await visit.act(Drag(target=card, onto=visit.target("option", "large")))
+        assert isinstance(visit.outcome, Refused) and "'log'" in visit.text  # nothing was pressed
+        await visit.act(Drag(target=card, onto=place))
+        assert isinstance(visit.outcome, Refused) and "no longer visible" in visit.outcome.why
+        assert "'log down up'" in await visit.act(Hover(target=card))
+
+
+_COVER = "<div id=cover style='position:fixed;inset:0'><p>We use cookies</p><button>Accept</button></div>"
+_SAY = (
+    "<script>onclick = ({ target }) => { document.title = target.id || target.textContent.trim() || target.localName }"
+    "</script>"
+)
+OUT_OF_REACH: Mapping[str, tuple[str, str]] = {
+    "collapsed": (
+        "<div style='height:0;overflow:hidden'><button>Go</button></div><button>Delete all</button>",
+        "is covered by button 'Delete all'",
+    ),
+    "cut off": (
+        "<div style='height:40px;width:100px;overflow:clip;position:relative'>"
+        "<button style='position:absolute;left:200px'>Go</button></div>",
+        "is cut off on the page, or lets the mouse through",
+    ),
+    "let through": (
+        "<div style='pointer-events:none'><button>Go</button></div>",
+        "is cut off on the page, or lets the mouse through",
+    ),
+    "overlay": (f"<button>Go</button>{_COVER}", "is covered by p 'We use cookies'"),
+    "dialog": (
+        f"<button>Go</button>{_COVER.replace('id=cover', 'role=dialog aria-label=Cookies')}",
+        "is covered by dialog 'Cookies'",
+    ),
+    "modal": (
+        "<button>Go</button><dialog id=d aria-label=Ask>Sure?</dialog><script>setTimeout(() => d.show());</script>"
+        "<style>dialog { inset: 0; width: 100%; height: 100%; position: fixed }</style>",
+        "is covered by dialog 'Ask'",
+    ),
+    "long name": (
+        f"<button>Go</button><a href=# style='position:fixed;inset:0'>{'x&#39;' * 90}</a>",
+        "is covered by link",
+    ),
+    "frame": (
+        f"<iframe srcdoc='<button>Go</button>'></iframe>{_COVER}",
+        "is covered by p 'We use cookies'",
+    ),
+    "frame of another site": (
+        f"<iframe src='data:text/html,<button>Go</button>'></iframe>{_COVER}",
+        "is covered by p 'We use cookies'",
+    ),
+    "in a frame of another site": (
+        "<iframe src='data:text/html,<button>Go</button><p style=position:fixed;inset:0;margin:0>over</p>'></iframe>",
+        "is covered by p 'over'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OUT_OF_REACH)
+async def test_what_nothing_can_hit_is_refused_and_what_covers_it_is_named(
+    web: Web, chromium: ChromiumPool, case: str
+) -> None:
+    text, why = OUT_OF_REACH[case]
+    web.page("/", text + _SAY)
+    async with visiting(chromium, web) as visit:
+        target = visit.target("button", "Go")
+        for action in (Click(target=target), Hover(target=target), Type(target=target, text="x", enter=False)):
+            await visit.act(action)
+            assert isinstance(visit.outcome, Refused)
+            assert visit.outcome.why.startswith(f"element [{target.id}] {why}") and len(visit.outcome.why) < 200
+        assert await evaluated(visit, "document.title") == "Page"
+
+
+WITHIN_REACH: Mapping[str, tuple[str, str, str]] = {
+    "child": ("<button><b style='position:absolute;inset:0'></b>Go</button>", "button", "b"),
+    "label around a hidden box": (
+        "<label><input type=checkbox id=box style='position:absolute;clip-path:inset(50%);width:1px'>Go</label>",
+        "checkbox",
+        "box",
+    ),
+    "label of a hidden box, not the link in it": (
+        "<input type=checkbox id=box aria-label=Go style='position:absolute;clip-path:inset(50%);width:1px'>"
+        "<label for=box>I agree <a href=#x>to all of the terms</a>"
+        "</label>",
+        "checkbox",
+        "box",
+    ),
+    "floating label": (
+        "<div style='position:relative'><label for=f style='position:absolute;pointer-events:none'>Go</label>"
+        "<input id=f></div>",
+        "StaticText",
+        "f",
+    ),
+    "picture in a link under a layer": (
+        "<a href=#x><img alt=Go width=50 height=50 src=/x><b id=layer style='position:absolute;inset:0'></b></a>",
+        "image",
+        "layer",
+    ),
+    "half covered": (
+        "<button id=it style='width:300px;height:60px'>Go</button>"
+        "<div style='position:fixed;inset:0 0 0 60px;background:white'></div>",
+        "button",
+        "it",
+    ),
+    "below a sticky header": (
+        "<header style='position:sticky;top:0;height:90px;background:white'>Head</header><button id=it style='position:"
+        "absolute;top:30px'>Go</button><p style='height:3000px'>",
+        "button",
+        "it",
+    ),
+    "open tree": (
+        "<x-b></x-b><script>customElements.define('x-b', class extends HTMLElement { constructor() { super();"
+        "this.attachShadow({mode: 'open'}).innerHTML = '<button><slot></slot></button>';"
+        "this.innerHTML = '<i>Go</i>' } })"
+        "</script>",
+        "button",
+        "Go",
+    ),
+    "closed tree": (
+        "<x-b></x-b><script>customElements.define('x-b', class extends HTMLElement { constructor() { super();"
+        "this.attachShadow({mode: 'closed'}).innerHTML = '<button><slot></slot></button>';"
+        "this.innerHTML = '<i>Go</i>' } })"
+        "</script>",
+        "button",
+        "Go",
+    ),
+    "drawing": (
+        "<svg id=s width=90 height=90 role=group aria-label=S><circle role=button aria-label=Go tabindex=0"
+        " cx=45 cy=45 r=40 stroke-width=9"
+        " fill=none stroke=red></circle></svg>",
+        "button",
+        "circle",
+    ),
+    "going away once the page is scrolled": (
+        f"<button id=it style='position:absolute;top:600px'>Go</button>{_COVER}<p style='height:3000px'>"
+        "<script>onscroll = () => setTimeout(() => cover.remove(), 50)</script>",
+        "button",
+        "it",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WITHIN_REACH)
+async def test_what_can_be_hit_somewhere_is_clicked_there(web: Web, chromium: ChromiumPool, case: str) -> None:
+    text, role, hit = WITHIN_REACH[case]
+    web.page("/", text + _SAY)
+    async with visiting(chromium, web) as visit:
+        target = visit.target(role, "Go")
+        await visit.act(Click(target=target))
+        assert visit.outcome == Done()
+        assert await evaluated(visit, "document.title") == hit
+
+
+async def test_webarenas_dialect_presses_whatever_is_there(web: Web) -> None:
+    web.page("/", f"<button>Go</button>{_COVER}{_SAY}")
+    observation = ObservationSettings(dialect=ObservationDialect.webarena)
+    async with web.pool(QUICK, observation=observation) as pool, visiting(pool, web) as visit:
+        await visit.click("button", "Go")
+        assert visit.outcome == Done() and await evaluated(visit, "document.title") == "We use cookies"
+
+
+@pytest.mark.parametrize("how", ["hover", "double click", "drag from", "drag onto"])
+async def test_a_mouse_reaches_no_option_of_a_closed_list(web: Web, chromium: ChromiumPool, how: str) -> None:
+    web.page("/", "<select aria-label=Size><option>small<option>large</select><button>Go</button>")
+    async with visiting(chromium, web) as visit:
+        option, other = visit.target("option", "large"), visit.target("button", "Go")
+        actions: dict[str, Action] = {
+            "hover": Hover(target=option),
+            "double click": DoubleClick(target=option),
+            "drag from": Drag(target=option, onto=other),
+            "drag onto": Drag(target=other, onto=option),
+        }
+        await visit.act(actions[how])
+        why = f"element [{option.id}] is an option of a closed list; click or select it"
+        assert isinstance(visit.outcome, Refused) and visit.outcome.why == why
 
 
 async def test_waiting_ends_when_the_page_changes(web: Web, chromium: ChromiumPool) -> None:

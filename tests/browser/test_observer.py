@@ -292,8 +292,7 @@ async def test_frames_are_read_wherever_they_run(page: Page, cdp: CDPSession) ->
     assert without_ids(body.text).split("\n")[1:] == lines
     buttons = [id for id, node in body.nodes.items() if node.role == "button"]
     for id in buttons:
-        session = body.sessions.get(id, cdp)
-        found = await session.send("DOM.describeNode", {"backendNodeId": body.backends[id]})
+        found = await body.documents[id].session.send("DOM.describeNode", {"backendNodeId": body.backends[id]})
         assert found["node"]["localName"] == "button"
     boxes = [body.nodes[id].box for id in buttons]
     assert boxes[0] and boxes[1] and boxes[1][0] - boxes[0][0] > 300

@@ -6,7 +6,7 @@ sentence for the agent, and leaves the page unchanged.
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from playwright.async_api import Error, Page
 
 from harness.actions import Action, Target
 from harness.actions.key_names import cairn_keys
+from harness.actions.truncate import cut
 from harness.browser.acting.clipboard import Clipboard, is_clipboard_key
 from harness.browser.acting.code import call
 from harness.browser.acting.element import WIDGETS, Element
@@ -22,6 +23,7 @@ from harness.browser.driver.playwright_errors import closed, first_line, moved, 
 from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import FAILED_BY_PROXY, AddressRefused, Allowlist
 from harness.browser.page_settings import PageSettings
+from harness.browser.reading.seen_element import ElementReader
 from harness.browser.rendering.observer import RenderedPage
 from harness.browser.tabs.tabs import Tabs
 from harness.choices import ObservationDialect
@@ -37,6 +39,8 @@ _MODIFIERS = ("Alt", "Control", "Meta", "Shift")
 _REPEATS_AFTER_S = 0.05
 """How soon a key that is held is pressed again, as keyboards do."""
 _RELEASES_WITHIN_S = 1.0
+_MOST_NAME = 80
+"""Characters of the name of what covers an element."""
 _NEW_TAB = "Meta" if sys.platform == "darwin" else "Control"
 """Held while a link is clicked: opens it in another tab."""
 _WAITS_S = 5.0
@@ -80,6 +84,7 @@ class ActionExecutor:
         self._as_webarena = pages.observation.dialect is ObservationDialect.webarena
         # Not by the action set alone: WebArena's ids with cairn's observation would behave like neither.
         self._appends = pages.appends or not self._as_webarena
+        self._elements = ElementReader()
         self._body: RenderedPage | None = None
         self.user: ScriptedUser | None = None
         """Whom the task has to be asked."""
@@ -205,24 +210,22 @@ class ActionExecutor:
         await self._tabs.close_current()
 
     async def click(self, target: Target) -> None:
-        await self._point(self._element(target), press=True)
+        await self._click(self._element(target))
 
     async def hover(self, target: Target) -> None:
-        await self._point(self._element(target), press=False)
+        await self._page.mouse.move(*await self._aim(self._element(target)))
 
     async def double_click(self, target: Target) -> None:
-        found = await self._element(target).locate()
-        await self._page.mouse.dblclick(found["x"], found["y"])
+        await self._page.mouse.dblclick(*await self._aim(self._element(target)))
 
     async def drag(self, target: Target, onto: Target) -> None:
         element, over, mouse = self._element(target), self._element(onto), self._page.mouse
-        start = await element.locate()
-        await mouse.move(start["x"], start["y"])
-        await mouse.down()
-        end = await over.locate()
-        # Pages hear of a drag over them (dragover) from the second move on.
-        await mouse.move(end["x"], end["y"], steps=5)
-        await mouse.up()
+        await self._aim(over)  # refused here, nothing is pressed yet
+        await mouse.move(*await self._aim(element))
+        async with self._pressed():
+            end = over.point(await over.locate())  # the page may have made room for what is dragged, and shows it
+            # Pages hear of a drag over them (dragover) from the second move on.
+            await mouse.move(*end, steps=5)
 
     async def select(self, target: Target, option: str) -> None:
         await self._element(target).choose(option, typed=False)
@@ -230,7 +233,7 @@ class ActionExecutor:
     async def check(self, target: Target, checked: bool) -> None:
         element = self._element(target)
         if await element.is_checked() is not checked:
-            await self._point(element, press=True)
+            await self._click(element)
             if await element.is_checked() is not checked:
                 raise ActionFailed(f"element [{target.id}] stays {'un' * checked}checked")
 
@@ -258,11 +261,9 @@ class ActionExecutor:
     async def drag_along(self, path: Sequence[tuple[float, float]], *, holding: str = "") -> None:
         mouse = self._page.mouse
         await mouse.move(*self._px(*path[0]))
-        async with self._held(holding):
-            await mouse.down()
+        async with self._held(holding), self._pressed():
             for x, y in path[1:]:
                 await mouse.move(*self._px(x, y), steps=5)
-            await mouse.up()
 
     async def scroll_at(self, x: float, y: float, *, right: float, down: float, holding: str = "") -> None:
         await self._page.mouse.move(*self._px(x, y))
@@ -282,6 +283,16 @@ class ActionExecutor:
         finally:
             for key in names:
                 await self._page.keyboard.up(key)
+
+    @asynccontextmanager
+    async def _pressed(self) -> AsyncIterator[None]:
+        """Hold the mouse button in the block; it is released whatever happens."""
+        mouse = self._page.mouse
+        try:
+            await mouse.down()
+            yield
+        finally:
+            await mouse.up()
 
     def _px(self, x: float, y: float) -> tuple[float, float]:
         width, height = self._settings.viewport
@@ -321,27 +332,45 @@ class ActionExecutor:
         body = self._body
         if body is None or (backend := body.backends.get(target.id)) is None:
             raise ActionFailed(f"there is no element [{target.id}] in the current observation; use an id listed there")
-        world = body.worlds[target.id]
-        if (session := body.sessions.get(target.id)) is not None:
-            return Element(session, backend, world=world, id=target.id, box=body.nodes[target.id].box)
-        return Element(self._tabs.current.cdp, backend, world=world, id=target.id)
+        return Element(body.documents[target.id], backend, id=target.id)
 
-    async def _point(self, element: Element, *, press: bool) -> None:
-        found = await element.locate()
+    async def _click(self, element: Element) -> None:
+        found = await self._locate(element)
         # The options of a closed list have no box, so the mouse cannot hit them.
-        if press and found["option"]:
+        if found["option"]:
             return await element.pick()
-        mouse = self._tabs.current.page.mouse
-        await (mouse.click(found["x"], found["y"]) if press else mouse.move(found["x"], found["y"]))
+        await self._page.mouse.click(*await self._point(element, found))
+
+    async def _locate(self, element: Element) -> Mapping[str, Any]:
+        return await element.locate(surely=not self._as_webarena)
+
+    async def _aim(self, element: Element) -> tuple[float, float]:
+        return await self._point(element, await self._locate(element))
+
+    async def _point(self, element: Element, found: Mapping[str, Any]) -> tuple[float, float]:
+        """Where the mouse meets an element that was located.
+
+        Raises:
+            ActionFailed: Nowhere. WebArena presses whatever is there.
+        """
+        point = element.point(found)
+        if found["met"] or self._as_webarena:
+            return point
+        if not found["covered"]:
+            raise ActionFailed(f"element [{element.id}] is cut off on the page, or lets the mouse through")
+        seen = await self._elements.read(self._tabs.current, point)
+        if seen is None or seen.kind == "iframe":  # what lies in a frame of another process is not read
+            raise ActionFailed(f"element [{element.id}] is covered by another element")
+        name = f" {cut(seen.name, _MOST_NAME)!r}" if seen.name else ""
+        raise ActionFailed(f"element [{element.id}] is covered by {seen.role or seen.kind}{name}")
 
     async def type(self, target: Target, text: str, *, enter: bool, clear: bool) -> None:
         element = self._element(target)
-        found = await element.locate()
+        found = await self._locate(element)
         if found["list"]:
             return await element.choose(text, typed=True)
         page = self._page
-        if found["type"] == "file":
-            raise ActionFailed(f"element [{target.id}] is a file field; use upload instead")
+        self._check_takes_text(target, found)
         if found["type"] in WIDGETS:
             await element.fill(text, type=found["type"])
         else:
@@ -349,7 +378,7 @@ class ActionExecutor:
             # word.
             if "\n" in text and found["tag"] == "input" and not self._as_webarena:
                 raise ActionFailed(f"element [{target.id}] is a field of one line; give the text without line breaks")
-            await page.mouse.click(found["x"], found["y"])
+            await page.mouse.click(*await self._point(element, found))
             if clear:
                 await page.keyboard.press("ControlOrMeta+a")
                 if not text:
@@ -366,6 +395,13 @@ class ActionExecutor:
                 await self._write(text, at_once=at_once)
         if enter:
             await page.keyboard.press("Enter")
+
+    def _check_takes_text(self, target: Target, found: Mapping[str, Any]) -> None:
+        if found["type"] == "file":
+            raise ActionFailed(f"element [{target.id}] is a file field; use upload instead")
+        # In WebArena, keys are pressed all the same; but nothing there sets a value that a person could not set.
+        if found["locked"] and (found["type"] in WIDGETS or not self._as_webarena):
+            raise ActionFailed(f"element [{target.id}] is {found['locked']} and takes no text")
 
     async def _write_lines(self, text: str) -> None:
         """Into a field of several lines: line breaks are put in, as Enter may send what is written so far."""

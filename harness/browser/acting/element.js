@@ -21,36 +21,106 @@ function (task, value) {
     }
     return [call(element, "getBoundingClientRect"), ...call(element, "getClientRects")];
   };
-  // A point of the element, in its own viewport, at which a click meets it.
-  const aim = () => {
-    const boxes = rects().filter((box) => box.width > 0 && box.height > 0);
-    const points = boxes.map((box) => ({ x: box.x + box.width / 2, y: box.y + box.height / 2 }));
-    const within = points.filter(({ x, y }) => x >= 0 && y >= 0 && x < view.innerWidth && y < view.innerHeight);
-    const meets = within.find(({ x, y }) => {
-      const hit = call(element, "getRootNode").elementFromPoint(x, y);
-      if (!hit || call(element, "contains", hit)) return Boolean(hit);
-      const holds = call(hit, "contains", element) && call(hit, "matches", "label, button, a");
-      return holds || own(hit, "control") === element;
-    });
-    return { point: meets || within[0] || points[0], sure: Boolean(meets) };
+  const ROLES = "button link checkbox radio switch tab option textbox searchbox combobox spinbutton slider treeitem";
+  const CONTROLS = `a, area, button, input, select, textarea, option, summary, label, [contenteditable], [tabindex],
+    [onclick], [role^=menuitem], ${ROLES.split(" ").map((role) => `[role=${role}]`)}`;
+  const rootOf = (one) => call(one, "getRootNode");
+  const hostOf = (root) => (root instanceof ShadowRoot ? own(root, "host") : null);
+  // The inside of these is the browser's own: what is hit there is the field.
+  const sealed = /^(input|textarea|select|video|audio|meter|progress)$/;
+  const host = hostOf(rootOf(element));
+  const whole = host && sealed.test(own(host, "localName")) ? host : element;
+  // An element and all that it is in, as the page is laid out: slotted content is in its slot.
+  const around = (one) => {
+    const path = [];
+    for (let at = one; at; at = hostOf(at) || own(at, "assignedSlot") || own(at, "parentNode")) {
+      if (at instanceof Element) path.push(at);
+    }
+    return path;
   };
-  const locate = () => {
-    if (nodeType === Node.DOCUMENT_NODE || element === page.documentElement) return { x: 5, y: 5 };
-    let { point, sure } = aim();
-    if (point && !sure) {
+  const isPage = (one) => one === own(page, "documentElement") || one === own(page, "body");
+  const controlIn = (path) => path.find((one) => !isPage(one) && call(one, "matches", CONTROLS));
+  const path = around(whole);
+  // Whether a click on `hit` is one on the element: on what is in it, on its label, on the field that it is the label
+  // of, or on another part of the button or link that it is in.
+  const belongs = (hit) => {
+    const over = around(hit);
+    if (over.includes(whole)) return true;
+    const [mine, theirs] = [controlIn(path), controlIn(over)];
+    if (theirs && (own(theirs, "control") === whole || (mine && own(mine, "control") === theirs))) return true;
+    if (theirs && mine !== whole && mine === theirs) return true;
+    // What is slotted into a closed tree does not say so.
+    const outer = hostOf(rootOf(whole));
+    if (outer && (hit === outer || (own(rootOf(whole), "mode") === "closed" && over.includes(outer)))) return true;
+    if (!path.includes(hit) || isPage(hit)) return false;
+    // Around the element: only listeners of its own would be missed.
+    return !mine || call(hit, "matches", "label, button, a");
+  };
+  const hitAt = ({ x, y }) => call(rootOf(whole), "elementFromPoint", x, y);
+  const meets = (point) => {
+    const hit = hitAt(point);
+    return hit !== null && belongs(hit);
+  };
+  const hasSize = ({ width, height }) => width > 0 && height > 0;
+  const centre = ({ x, y, width, height }) => ({ x: x + width / 2, y: y + height / 2 });
+  // A point of the element, in the client coordinates of its document, at which a click meets it.
+  const aim = () => {
+    const points = rects().filter(hasSize).map(centre);
+    const within = points.filter(({ x, y }) => x >= 0 && y >= 0 && x < view.innerWidth && y < view.innerHeight);
+    const met = within.find(meets);
+    return { point: met || within[0] || points[0], met: Boolean(met) };
+  };
+  // Any such point of an element that is mostly covered or cut off; of a field that only its label shows, one of that.
+  const search = () => {
+    const labels = [...(own(whole, "labels") || [])].map((label) => call(label, "getBoundingClientRect"));
+    const clipped = ({ left, top, right, bottom }) => {
+      const [x, y] = [Math.max(left, 0), Math.max(top, 0)];
+      return { x, y, width: Math.min(right, view.innerWidth) - x, height: Math.min(bottom, view.innerHeight) - y };
+    };
+    const cells = (box) => {
+      const [columns, rows] = [box.width, box.height].map((size) => Math.min(9, Math.ceil(size / 3)));
+      const [width, height] = [box.width / columns, box.height / rows];
+      const middle = centre(box);
+      const distance = ({ x, y }) => Math.hypot(x - middle.x, y - middle.y);
+      return Array.from({ length: columns * rows }, (_, n) =>
+        centre({ x: box.x + (n % columns) * width, y: box.y + Math.floor(n / columns) * height, width, height }),
+      ).sort((one, other) => distance(one) - distance(other));
+    };
+    return [...rects().slice(0, 9), ...labels].map(clipped).filter(hasSize).flatMap(cells).find(meets);
+  };
+  const isOver = (hit) => hit !== null && !path.includes(hit);
+  const locate = (again) => {
+    if (nodeType === Node.DOCUMENT_NODE || element === page.documentElement) return { x: 5, y: 5, met: true };
+    let { point, met } = aim();
+    if (point && (again || !met)) {
       call(element, "scrollIntoView", { block: "center", inline: "nearest", behavior: "instant" });
-      ({ point, sure } = aim());
+      ({ point, met } = aim());
     }
     if (!point) return { hidden: true };
-    let { x, y } = point;
-    for (let inner = view; inner !== inner.parent; inner = inner.parent) {
-      const frame = inner.frameElement;
-      if (!frame) break;
-      const box = frame.getBoundingClientRect();
-      x += box.x + frame.clientLeft;
-      y += box.y + frame.clientTop;
-    }
-    return { x, y };
+    if (met) return { ...point, met };
+    const found = again && search();
+    if (found) return { ...found, met: true };
+    // Of a drawing that is a line or a ring, hardly any point is hit.
+    const hit = hitAt(point);
+    const isDrawn = hit instanceof SVGElement && path.includes(hit);
+    return { ...point, met: again && isDrawn, covered: isOver(hit) };
+  };
+  // Where a point of this frame's document lies in the document that holds the frame; both in client coordinates.
+  const outward = ({ x, y, width, height, met, covered }) => {
+    const box = call(element, "getBoundingClientRect");
+    const style = view.getComputedStyle(element);
+    const space = (side) => parseFloat(style[`border${side}Width`]) + parseFloat(style[`padding${side}`]);
+    const [wide, high] = [own(element, "offsetWidth"), own(element, "offsetHeight")];
+    if ([width, height, wide, high].includes(0)) return { hidden: true };
+    // The frame may be scaled, and zoomed with what is in it.
+    const across = (wide - space("Left") - space("Right")) / width;
+    const down = (high - space("Top") - space("Bottom")) / height;
+    const point = {
+      x: box.x + ((space("Left") + x * across) * box.width) / wide,
+      y: box.y + ((space("Top") + y * down) * box.height) / high,
+    };
+    const hit = hitAt(point);
+    return { ...point, met: met && hit === element, covered: covered || isOver(hit) };
   };
   const tell = (target) => {
     target.dispatchEvent(new view.Event("input", { bubbles: true, composed: true }));
@@ -96,9 +166,16 @@ function (task, value) {
       const type = tag === "input" ? element.type : "";
       // It takes any text, and only shows it: no number, no date, no list of suggestions.
       const takesText = tag === "textarea" || (/^(text|search|email|password|tel|url)$/.test(type) && element.list === null);
+      // Of boxes, sliders and buttons `readonly` keeps nobody from anything.
+      const isFree = /^(checkbox|radio|range|color|file|submit|image|reset|button)$/.test(type);
+      const isReadOnly = /^(input|textarea)$/.test(tag) && !isFree && own(element, "readOnly");
+      const locked = call(element, "matches", ":disabled") ? "disabled" : isReadOnly ? "read-only" : "";
       const [isOption, isList, filled] = [option, list, own(element, "value")].map(Boolean);
-      return { ...locate(), tag, type, option: isOption, list: isList, filled, takesText };
+      const at = { ...locate(value === "again"), width: view.innerWidth, height: view.innerHeight };
+      return { ...at, tag, type, option: isOption, list: isList, filled, takesText, locked };
     }
+    case "outward":
+      return { ...outward(JSON.parse(value)), width: view.innerWidth, height: view.innerHeight };
     case "pick":
       return choose(option);
     case "choose":

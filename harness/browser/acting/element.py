@@ -4,20 +4,24 @@ The scripts run in an isolated world of the document, which the page's changes t
 listeners are looked up in the page's own world, because they are known only there; the page can falsify the answer.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, TypedDict
 
-from playwright.async_api import CDPSession, Error
+from playwright.async_api import Error
 
-from harness.actions import Box
 from harness.browser.driver.cdp_send import RemoteObject, sender
 from harness.browser.driver.playwright_errors import first_line, moved
 from harness.browser.reading.document_client import together
+from harness.browser.reading.frames import Document
 from harness.codec import dumps
 from harness.errors import ActionFailed
 
 _SCRIPT = files("harness.browser.acting").joinpath("element.js").read_text(encoding="utf-8")
+_PLACE = ("x", "y", "width", "height", "met", "covered")
+_GOES_AWAY_S = 0.1
+"""How long what covers an element is waited for."""
 _GONE = ("No node with given id", "Could not find node", "does not belong to the document", "No node found")
 
 # Elements of a page in which listeners are looked for; in a larger one text is typed.
@@ -56,33 +60,50 @@ class _Listener(TypedDict):
 class Element:
     """An element the agent named by id; every question looks at the page as it is now."""
 
-    def __init__(self, cdp: CDPSession, backend: int, *, world: int, id: str, box: Box | None = None) -> None:
-        """
-        Args:
-            world: Execution context of our world in its document.
-            box: Where it was seen, for an element whose frame is of another process and knows only its own viewport.
-        """
-        self._send = sender(cdp)
+    def __init__(self, document: Document, backend: int, *, id: str) -> None:
+        """`document` holds it; `backend` is its backendDOMNodeId."""
+        self._send = sender(document.session)
+        self._document = document
         self._backend = backend
-        self._world = world
-        self._id = id
-        self._box = box
+        self.id = id
 
-    async def locate(self) -> Mapping[str, Any]:
+    async def locate(self, *, surely: bool = False) -> Mapping[str, Any]:
         """Scroll the element into view when it is not, and say where a click meets it.
 
+        Args:
+            surely: Look for any point that a click meets, and once more where something may just be going away.
         Returns:
-            `x`, `y` (CSS px of the viewport), `tag`, `type`, `option`, `list`, `filled`, `takesText`.
+            `x`, `y` (CSS px of the viewport; an option of a closed list has none), `met` (whether a click there meets
+            it), `covered` (whether something else is there), `tag`, `type`, `option`, `list`, `filled`, `takesText`,
+            `locked` (`disabled` or `read-only`, if it is).
         Raises:
             ActionFailed: It is not on the page, or not visible there.
         """
-        found = await self._run("locate")
+        found = await self._look("")
+        for waits_s in (0.0, _GOES_AWAY_S) if surely else ():
+            if not found.get("met", True):
+                await asyncio.sleep(waits_s)
+                found = await self._look("again")
         if found.get("hidden") and not found["option"]:
-            raise ActionFailed(f"element [{self._id}] is no longer visible on the page")
-        if self._box is not None:
-            x, y, width, height = self._box
-            return {**found, "x": x + width / 2, "y": y + height / 2}
+            raise ActionFailed(f"element [{self.id}] is no longer visible on the page")
         return found
+
+    def point(self, found: Mapping[str, Any]) -> tuple[float, float]:
+        """`x` and `y` of what was located. Raises ActionFailed: It has none."""
+        if "x" not in found:
+            raise ActionFailed(f"element [{self.id}] is an option of a closed list; click or select it")
+        return found["x"], found["y"]
+
+    async def _look(self, how: str) -> Mapping[str, Any]:
+        """What it is and where, in the coordinates of the page; each document around it is asked, as scripts do not see
+        those of other sites.
+        """
+        found, inner = dict(await self._run("locate", how)), self._document
+        at = {key: found.pop(key) for key in _PLACE if key in found}
+        while "x" in at and inner.holder is not None:
+            frame = Element(inner.holder, inner.owner, id=self.id)
+            at, inner = dict(await frame._run("outward", dumps(at).decode())), inner.holder
+        return {**found, **at}
 
     async def pick(self) -> None:
         """Choose this option in its list."""
@@ -92,10 +113,10 @@ class Element:
         """Choose the option with this label in this list; `typed` also accepts the beginning of a label."""
         answer = await self._run("type" if typed else "choose", label)
         if answer.get("notList"):
-            raise ActionFailed(f"element [{self._id}] is not a native list but a {answer['tag']}; click it instead")
+            raise ActionFailed(f"element [{self.id}] is not a native list but a {answer['tag']}; click it instead")
         if "options" in answer:
             options = ", ".join(repr(option) for option in answer["options"][:50])
-            raise ActionFailed(f"element [{self._id}] has no option {label!r}; its options: {options or 'none'}")
+            raise ActionFailed(f"element [{self.id}] has no option {label!r}; its options: {options or 'none'}")
         self._check_enabled(answer)
 
     async def is_checked(self) -> bool:
@@ -106,14 +127,14 @@ class Element:
         """
         answer = await self._run("checked")
         if answer.get("checked") is None:
-            raise ActionFailed(f"element [{self._id}] cannot be checked (it is a {answer['tag']})")
+            raise ActionFailed(f"element [{self.id}] cannot be checked (it is a {answer['tag']})")
         return bool(answer["checked"])
 
     async def give(self, path: str) -> None:
         """Put a file of this machine into this file field."""
         answer = await self._run("file")
         if not answer["file"]:
-            raise ActionFailed(f"element [{self._id}] does not accept a file (it is a {answer['tag']})")
+            raise ActionFailed(f"element [{self.id}] does not accept a file (it is a {answer['tag']})")
         self._check_enabled(answer)
         await self._send("DOM.setFileInputFiles", files=[path], backendNodeId=self._backend)
 
@@ -121,7 +142,7 @@ class Element:
         """Set the value of an input whose widget cannot be typed into."""
         if (await self._run("fill", text)).get("malformed"):
             shape = _SHAPES.get(type, "another format")
-            raise ActionFailed(f"element [{self._id}] is a {type} field and needs {shape}, not {text!r}")
+            raise ActionFailed(f"element [{self.id}] is a {type} field and needs {shape}, not {text!r}")
 
     async def hears_typing(self) -> bool:
         """Whether a script could tell text that is put in here at once from text that is typed key by key.
@@ -188,11 +209,11 @@ class Element:
 
     def _check_enabled(self, answer: Mapping[str, Any]) -> None:
         if answer.get("disabled"):
-            raise ActionFailed(f"element [{self._id}] or the requested option is disabled")
+            raise ActionFailed(f"element [{self.id}] or the requested option is disabled")
 
     async def _run(self, task: str, value: str = "") -> Mapping[str, Any]:
         try:
-            mine = await self._resolve(executionContextId=self._world)
+            mine = await self._resolve(executionContextId=self._document.world)
             answer = await self._send(
                 "Runtime.callFunctionOn",
                 objectId=mine,
@@ -217,7 +238,7 @@ class Element:
         return handle
 
     def _gone(self) -> ActionFailed:
-        return ActionFailed(f"element [{self._id}] is no longer on the page")
+        return ActionFailed(f"element [{self.id}] is no longer on the page")
 
 
 _SHAPES = {

@@ -10,7 +10,7 @@ does so again the body is said to be torn.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from playwright.async_api import CDPSession, Page
 
@@ -40,11 +40,7 @@ class RenderedPage:
     """Nodes by element id, from top to bottom."""
     backends: Mapping[str, int]
     """Element id to backendDOMNodeId."""
-    worlds: Mapping[str, int]
-    """Element id to the execution context of our world in its document, see `document_client.WORLD`."""
-    sessions: Mapping[str, CDPSession] = field(default_factory=dict)
-    """Element id to the session that knows its node, where the page's own does not: frames of other processes."""
-    documents: Mapping[str, Document] = field(default_factory=dict)
+    documents: Mapping[str, Document]
     """Element id to the document that holds it."""
     actionable: Collection[str] = ()
     """Ids of elements that can be clicked or filled in."""
@@ -166,7 +162,7 @@ class Observer:
             return self._id(collected.document_of(node).loader, node["backendDOMNodeId"])
 
         printed = self._print(collected.nodes, collected.rects, viewport=self._viewport, label=label)
-        return _body(printed, collected, page_session=cdp)
+        return _body(printed, collected)
 
     async def _read_html(self, cdp: CDPSession) -> RenderedPage:
         frame = (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]
@@ -205,10 +201,8 @@ def _same_elements(now: Sequence[tuple[str, str]], then: Sequence[tuple[str, str
     return {id: old[line] for id, line in now if times[line] == before[line] == 1}
 
 
-def _body(printed: RenderedTree, collected: PageSnapshot, *, page_session: CDPSession) -> RenderedPage:
+def _body(printed: RenderedTree, collected: PageSnapshot) -> RenderedPage:
     nodes: dict[str, Node] = {}
-    sessions: dict[str, CDPSession] = {}
-    worlds: dict[str, int] = {}
     documents: dict[str, Document] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for id, one in printed.shown.items():
@@ -217,16 +211,11 @@ def _body(printed: RenderedTree, collected: PageSnapshot, *, page_session: CDPSe
             role=role, name=name, nth=counts[role, name], line=well_formed(one.line), box=one.box, depth=one.depth
         )
         counts[role, name] += 1
-        documents[id] = document = collected.document_of(one.node)
-        worlds[id] = document.world
-        if document.session is not page_session:
-            sessions[id] = document.session
+        documents[id] = collected.document_of(one.node)
     return RenderedPage(
         text=well_formed(printed.text),
         nodes=nodes,
         backends={id: one.node["backendDOMNodeId"] for id, one in printed.shown.items()},
-        worlds=worlds,
-        sessions=sessions,
         documents=documents,
         actionable={id for id, one in printed.shown.items() if is_actionable(one.line) or _takes_focus(one)},
         title=collected.title,
@@ -241,7 +230,6 @@ def _joined(tree: RenderedPage, html: RenderedPage) -> RenderedPage:
         text=f"{tree.text}\n\n{html.text}",
         nodes={**tree.nodes, **{id: node for id, node in html.nodes.items() if id not in tree.nodes}},
         backends={**html.backends, **tree.backends},
-        worlds={**html.worlds, **tree.worlds},
         documents={**html.documents, **tree.documents},
         actionable={*tree.actionable, *(id for id in html.actionable if id not in tree.nodes)},
     )
@@ -266,7 +254,6 @@ def _html_body(printed: HtmlText, document: Document) -> RenderedPage:
         text=well_formed(printed.text),
         nodes=nodes,
         backends={id: one.element.backend for id, one in printed.shown.items()},
-        worlds=dict.fromkeys(printed.shown, document.world),
         documents=dict.fromkeys(printed.shown, document),
         actionable={id for id, one in printed.shown.items() if is_actionable(one.line)},
     )

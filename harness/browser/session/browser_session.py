@@ -361,8 +361,6 @@ class BrowserSession:
             body,
             nodes=with_ids(body.nodes, became),
             backends=with_ids(body.backends, became),
-            worlds=with_ids(body.worlds, became),
-            sessions=with_ids(body.sessions, became),
             documents=with_ids(body.documents, became),
             actionable={became.get(id, id) for id in body.actionable},
         )
