@@ -354,6 +354,43 @@ async def test_a_page_whose_document_cannot_scroll_scrolls_within(web: Web, chro
         assert "'bottom'" in await visit.act(Scroll(direction="down"))
 
 
+_LONG = "<div style='height:4000px'>background</div>"
+_SCROLLED = "[document.scrollingElement.scrollTop, document.getElementById('inner')?.scrollTop]"
+
+
+@pytest.mark.parametrize(
+    ("page", "scrolled"),
+    [
+        (
+            f"<style>body{{overflow:hidden}}</style>{_LONG}<div id=inner role=dialog"
+            f" style='position:fixed;inset:40px;overflow:auto'>{_LONG}</div>",
+            [0, 1280],
+        ),
+        (
+            f"<style>html{{overflow:hidden}}</style>{_LONG}<div style='position:fixed;inset:0 0 0 auto;width:300px'>"
+            f"<div id=inner style='height:100%;overflow:auto'>{_LONG}</div></div>",
+            [0, 1440],
+        ),
+        (
+            f"{_LONG}<dialog><div id=inner style='height:300px;overflow:auto'>{_LONG}</div></dialog>"
+            "<script>document.querySelector('dialog').showModal()</script>",
+            [0, 600],
+        ),
+        (f"<style>body{{overflow:clip}}</style>{_LONG}", [0, None]),
+        (f"<div id=inner style='height:500px;overflow:auto'>{_LONG}</div>{_LONG}", [1440, 0]),
+    ],
+    ids=["dialog over a held page", "drawer over a held page", "modal dialog", "held page", "box in a page"],
+)
+async def test_scrolling_moves_what_a_person_could_scroll(
+    web: Web, chromium: ChromiumPool, page: str, scrolled: list[int | None]
+) -> None:
+    web.page("/", page)
+    async with visiting(chromium, web) as visit:
+        await visit.act(Scroll(direction="down"))
+        await visit.act(Scroll(direction="down"))
+        assert await page_of(visit).evaluate(_SCROLLED) == scrolled
+
+
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("url", "reason"),

@@ -49,20 +49,34 @@ _WAITED = """(limit) => new Promise((resolve) => {
 })"""
 # `instant`: with a page's own `scroll-behavior: smooth` it would still be moving when it is read.
 # By the prototype: fields take the place of what their form has itself (`<input name=parentElement>`).
+# What a person's wheel would turn: with a dialog over the page, or a document that is held still, a part of the page.
 _SCROLL = """([sign, within]) => {
   const own = (one, name) => Reflect.get(Element.prototype, name, one);
-  let page = document.scrollingElement || document.body;
-  if (within && page.scrollHeight <= window.innerHeight) {
-    const scrolls = (one) => {
-      const isHigher = own(one, "scrollHeight") > own(one, "clientHeight");
-      return isHigher && /auto|scroll/.test(getComputedStyle(one).overflowY);
-    };
-    let inner = document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2);
-    while (inner && !scrolls(inner)) inner = own(inner, "parentElement");
-    page = inner || page;
+  const style = (one) => getComputedStyle(one);
+  const page = document.scrollingElement || document.body;
+  const around = (one, fits) => {
+    while (one && !fits(one)) one = own(one, "parentElement");
+    return one;
+  };
+  // The viewport has the overflow of the root; of the body, where the root has none.
+  const roots = [":root", ":root > body"].map((one) => Document.prototype.querySelector.call(document, one));
+  const overflow = roots.map((one) => (one ? style(one).overflowY : "visible")).find((one) => one !== "visible");
+  const isHeld = /hidden|clip/.test(overflow);
+  const scrolls = (one) =>
+    own(one, "scrollHeight") > own(one, "clientHeight") && /auto|scroll/.test(style(one).overflowY);
+  const isOnTop = (one) => style(one).position === "fixed" || own(one, "matches").call(one, ":modal");
+  const find = (across) =>
+    around(document.elementFromPoint(window.innerWidth * across, window.innerHeight / 2), scrolls);
+  let moved = page;
+  if (within) {
+    const inner = find(0.5) || (isHeld && (find(0.9) || find(0.1))); // a drawer opens at a side
+    const isWhole = isHeld || own(page, "scrollHeight") <= window.innerHeight;
+    if (inner && (isWhole || around(inner, isOnTop))) moved = inner;
+    else if (isHeld) return;
   }
-  const top = own(page, "scrollTop") + sign * window.innerHeight;
-  own(page, "scrollTo").call(page, { top, behavior: "instant" });
+  const by = moved === page ? window.innerHeight : own(moved, "clientHeight");
+  const top = own(moved, "scrollTop") + sign * by;
+  own(moved, "scrollTo").call(moved, { top, behavior: "instant" });
 }"""
 
 
@@ -288,7 +302,7 @@ class ActionExecutor:
         return x * width, y * height
 
     async def scroll(self, direction: Literal["up", "down"]) -> None:
-        # WebArena scrolls the document only; a page whose document cannot scroll has a part that does.
+        # WebArena scrolls the document only, also when it is held still.
         sign = 1 if direction == "down" else -1
         within = "false" if self._as_webarena else "true"
         await self.evaluate(f"({_SCROLL})([{sign}, {within}])")
