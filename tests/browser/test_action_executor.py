@@ -354,6 +354,44 @@ async def test_a_page_whose_document_cannot_scroll_scrolls_within(web: Web, chro
         assert "'bottom'" in await visit.act(Scroll(direction="down"))
 
 
+_HIDDEN_BOXES = {
+    "tiny": "position:absolute;opacity:0;width:0;height:0",
+    "left": "position:absolute;left:-9999px",
+    "above": "position:absolute;top:-9999px",
+    "bare": "appearance:none;margin:0;width:0;height:0;position:absolute",
+    "shrunk": "position:absolute;transform:scale(0)",
+    "clear": "position:absolute;opacity:0",
+}
+
+
+@pytest.mark.parametrize("below", ["", "<p>line</p>" * 2000], ids=["small page", "large page"])
+async def test_hidden_boxes_are_shown_and_ticked_at_their_labels(web: Web, chromium: ChromiumPool, below: str) -> None:
+    boxes = [(kind, name, style) for kind in ("checkbox", "radio") for name, style in _HIDDEN_BOXES.items()]
+    web.page(
+        "/",
+        "".join(
+            f'<div><label><input type={kind} style="{style}"><a href=/terms>terms</a> <b>{kind} {name} in it</b></label>'
+            f'<input type={kind} style="{style}" id={kind}{name}><label for={kind}{name}>{kind} {name}</label></div>'
+            for kind, name, style in boxes
+        )
+        + below,
+    )
+    names = [f"{kind} {name}" for kind, name, _ in boxes]
+    async with visiting(chromium, web) as visit:
+        for name in (*names, *(f"terms {name} in it" for name in names)):
+            role = name.removeprefix("terms ").partition(" ")[0]
+            assert visit.text.count(f"{role} '{name}' checked: false") == 1
+            assert f"{role} '{name}' checked: true" in await visit.click(role, name)
+        assert visit.text.count("terms'") == len(names)
+
+
+async def test_a_hidden_box_in_a_shadow_tree_is_shown_by_its_label_there(web: Web, chromium: ChromiumPool) -> None:
+    inner = f"<input type=checkbox style='{_HIDDEN_BOXES['left']}' id=a><label for=a>Dark</label>"
+    web.page("/", f"<div><template shadowrootmode=open>{inner}</template></div>")
+    async with visiting(chromium, web) as visit:
+        assert "checkbox 'Dark' checked: true" in await visit.click("checkbox", "Dark")
+
+
 _LONG = "<div style='height:4000px'>background</div>"
 _SCROLLED = "[document.scrollingElement.scrollTop, document.getElementById('inner')?.scrollTop]"
 

@@ -19,8 +19,12 @@ function (task, value) {
       range.selectNode(node);
       return [range.getBoundingClientRect(), ...range.getClientRects()];
     }
-    return [call(element, "getBoundingClientRect"), ...call(element, "getClientRects")];
+    // A box to tick that is hidden can be clicked at its labels.
+    const isBox = call(element, "matches", "input[type=checkbox], input[type=radio]");
+    const places = [element, ...(isBox ? own(element, "labels") : [])];
+    return places.flatMap((one) => [call(one, "getBoundingClientRect"), ...call(one, "getClientRects")]);
   };
+  const labelled = (hit) => own(call(hit, "closest", "label, a, button, input, select, textarea") ?? hit, "control");
   // A point of the element, in its own viewport, at which a click meets it.
   const aim = () => {
     const boxes = rects().filter((box) => box.width > 0 && box.height > 0);
@@ -30,7 +34,7 @@ function (task, value) {
       const hit = call(element, "getRootNode").elementFromPoint(x, y);
       if (!hit || call(element, "contains", hit)) return Boolean(hit);
       const holds = call(hit, "contains", element) && call(hit, "matches", "label, button, a");
-      return holds || own(hit, "control") === element;
+      return holds || labelled(hit) === element;
     });
     return { point: meets || within[0] || points[0], sure: Boolean(meets) };
   };

@@ -6,6 +6,9 @@
 // Runs in an isolated world, so the page can neither see nor change it; but named form fields and images shadow the
 // properties of their form and document there too, hence the getters taken from the prototypes.
 //
+// With `labelled`, a box to tick that is laid out but not in view has the rectangle of its largest label in view: pages hide
+// such boxes and draw their own at the label, and accessibility says the label's text with the box only.
+//
 // Every element and text node gets its position in document order: a host before its open shadow tree, that before the
 // host's children. The answer's first entry is a JSON string, the others are the nodes it speaks of, singles before
 // regions; when the string alone is the answer, reading the whole document is cheaper, and it is the only region.
@@ -15,7 +18,7 @@
 //   regions [size, position, x, y, width, height, …] of subtrees to be asked for whole; positions count from the
 //           subtree's root, a rectangle of zeros stands for a host whose inner parts may be in view though it is not
 //   frames  per region [position, x, y, width, height, …] of the contents of its frames
-(findCalm, view, whole, least) => {
+(findCalm, view, whole, least, labelled) => {
   "use strict";
   const [left, top, right, bottom] = view;
   const getter = (owner, name) => {
@@ -53,6 +56,27 @@
   const isSeen = (rect) => meets(rect, 0, 0) && rect.width !== 0 && rect.height !== 0;
   const mayReach = (element, rect) =>
     meets(rect, Infinity, 100 + element.scrollHeight) && meets(rect, 100 + element.scrollWidth, Infinity);
+
+  const typeOf = getter(HTMLInputElement, "type");
+  const controlOf = getter(HTMLLabelElement, "control");
+  const labelsIn = new Map();
+  const labelsOf = (input) => {
+    const root = Node.prototype.getRootNode.call(input);
+    if (!labelsIn.has(root)) {
+      // Not `labels` of each box: that looks through the whole document, each time.
+      const owner = root instanceof Document ? Document : DocumentFragment;
+      const all = [...owner.prototype.querySelectorAll.call(root, "label")];
+      labelsIn.set(root, Map.groupBy(all.filter((one) => one instanceof HTMLLabelElement), controlOf));
+    }
+    return labelsIn.get(root).get(input) ?? [];
+  };
+  const labelRect = (input) => {
+    if (!(input instanceof HTMLInputElement) || !/^(checkbox|radio)$/.test(typeOf(input))) return null;
+    if (Element.prototype.getClientRects.call(input).length === 0) return null;
+    const area = (rect) => rect.width * rect.height;
+    const larger = (one, other) => (one !== null && area(one) >= area(other) ? one : other);
+    return labelsOf(input).map(box).filter(isSeen).reduce(larger, null);
+  };
 
   // Costs in µs, measured; only their proportions matter. A text has one more accessibility node per line.
   const SINGLE = 300, HOST = 450, REGION = 700, NODE = 90, BULK = 2000, WAIT = 15000;
@@ -155,6 +179,7 @@
       const name = nodeName(node);
       sealed = isOpaque(node, name);
       if (isSeen(found)) rect = found;
+      else if (labelled && name === "INPUT") rect = labelRect(node);
       else if (!sealed && isFar(node, found)) {
         leaveOut(firstChild(node), null, elementsBelow(node));
         return null;
