@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal
 
 from playwright.async_api import Error, Page
+from playwright.async_api import TimeoutError as DriverTimeout
 
 from harness.actions import Action, Target
 from harness.actions.key_names import cairn_keys
@@ -41,6 +42,8 @@ _NEW_TAB = "Meta" if sys.platform == "darwin" else "Control"
 """Held while a link is clicked: opens it in another tab."""
 _WAITS_S = 5.0
 """How long `wait` watches a page that does not change."""
+_CHOOSES_WITHIN_S = 2.0
+"""How soon after a click a page opens its file dialog."""
 _WAITED = """(limit) => new Promise((resolve) => {
   const done = () => { observer.disconnect(); clearTimeout(timer); resolve(); };
   const observer = new MutationObserver(done);
@@ -249,7 +252,21 @@ class ActionExecutor:
                 raise ActionFailed(f"element [{target.id}] stays {'un' * checked}checked")
 
     async def upload(self, target: Target, file: str) -> None:
-        await self._element(target).give(upload_path(file, self._settings.uploads))
+        path, element = upload_path(file, self._settings.uploads), self._element(target)
+        if await element.give(path):
+            return
+        # Pages hide the field itself, and open its dialog with a label or a button.
+        limit_s = min(_CHOOSES_WITHIN_S, self._settings.action_timeout_s / 2)
+        try:
+            async with self._page.expect_file_chooser(timeout=limit_s * 1000) as dialog:
+                await self._point(element, press=True)
+            await (await dialog.value).set_files(path)
+        except DriverTimeout as exc:
+            raise ActionFailed(f"element [{target.id}] does not accept a file: a click on it opens no dialog") from exc
+        except Error as exc:
+            if closed(exc) or moved(exc):
+                raise
+            raise ActionFailed(f"the file dialog of element [{target.id}] refuses the file: {first_line(exc)}") from exc
 
     async def click_at(
         self,

@@ -143,7 +143,10 @@ function (task, value) {
       };
       return { matched: [...JSON.parse(value).keys()].filter((at) => safely(JSON.parse(value)[at])) };
     }
-    case "file":
-      return { tag, file: tag === "input" && element.type === "file", disabled: element.disabled };
+    case "file": {
+      const isFile = call(element, "matches", "input[type=file]");
+      const holds = "select, option, textarea, input:not([type=button], [type=submit], [type=image])";
+      return { tag, file: isFile, disabled: element.disabled, opens: !isFile && !call(element, "matches", holds) };
+    }
   }
 }
