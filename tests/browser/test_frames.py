@@ -19,6 +19,8 @@ PAGES = {
     "http://far.test/c": "<p>from afar again</p>",
     "http://else.test/b": "<p>from elsewhere</p>",
     "http://page.test/near": "<p>from near</p>",
+    "http://page.test/objects": "<object data=/near type=text/html></object><embed src=/near type=text/html>"
+    "<object data=http://far.test/a type=text/html></object><object><p>instead</p></object>",
 }
 
 
@@ -69,3 +71,13 @@ async def test_a_frame_costs_one_session_for_as_long_as_it_is_there(
         assert (await observer.read(page, cdp)).text.count("'from ") == 2
     assert opened == {"http://else.test/b": 1, "http://far.test/c": 2, "http://far.test/a": 2}
     assert len(observer._collector._sessions) == 2
+
+
+@pytest.mark.parametrize("below", ["", "<p>line</p>" * 2000], ids=["small page", "large page"])
+async def test_pages_of_the_site_in_objects_are_read(page: Page, below: str) -> None:
+    await page.goto("http://page.test/objects", wait_until="networkidle")
+    await page.evaluate("(below) => document.body.insertAdjacentHTML('beforeend', below)", below)
+    cdp = await page.context.new_cdp_session(page)
+    body = await Observer(dialect="cairn", viewport=(1280, 720)).read(page, cdp)
+    assert body.text.count("'from near'") == 2 and "'instead'" in body.text and not body.torn
+    assert "from near" not in (await Observer(dialect="webarena", viewport=(1280, 720)).read(page, cdp)).text

@@ -183,7 +183,7 @@ class Collector:
             collected.torn.append(inner.frame_id)
 
     async def _client(self, session: CDPSession, frame_id: str) -> DocumentClient:
-        return await DocumentClient.about(session, frame_id, labelled=not self._as_webarena)
+        return await DocumentClient.about(session, frame_id, as_webarena=self._as_webarena)
 
     async def _document(self, page: Page, holder: CDPSession, frame_id: str) -> Document:
         loaders = await self._loaders(holder)

@@ -6,8 +6,9 @@
 // Runs in an isolated world, so the page can neither see nor change it; but named form fields and images shadow the
 // properties of their form and document there too, hence the getters taken from the prototypes.
 //
-// With `labelled`, a box to tick that is laid out but not in view has the rectangle of its largest label in view: pages hide
-// such boxes and draw their own at the label, and accessibility says the label's text with the box only.
+// Not as WebArena, a box to tick that is laid out but not in view has the rectangle of its largest label in view: pages hide
+// such boxes and draw their own at the label, and accessibility says the label's text with the box only. And the pages
+// that objects hold are frames.
 //
 // Every element and text node gets its position in document order: a host before its open shadow tree, that before the
 // host's children. The answer's first entry is a JSON string, the others are the nodes it speaks of, singles before
@@ -18,7 +19,7 @@
 //   regions [size, position, x, y, width, height, …] of subtrees to be asked for whole; positions count from the
 //           subtree's root, a rectangle of zeros stands for a host whose inner parts may be in view though it is not
 //   frames  per region [position, x, y, width, height, …] of the contents of its frames
-(findCalm, view, whole, least, labelled) => {
+(findCalm, view, whole, least, asWebarena) => {
   "use strict";
   const [left, top, right, bottom] = view;
   const getter = (owner, name) => {
@@ -38,7 +39,8 @@
   const range = new Range();
 
   // Elements with parts that no script can reach. They are asked for whole, also when only a part may be in view.
-  const opaque = new Set("INPUT TEXTAREA SELECT DETAILS VIDEO AUDIO METER PROGRESS IFRAME FRAME".split(" "));
+  const holders = asWebarena ? ["IFRAME", "FRAME"] : ["IFRAME", "FRAME", "OBJECT", "EMBED"];
+  const opaque = new Set([..."INPUT TEXTAREA SELECT DETAILS VIDEO AUDIO METER PROGRESS".split(" "), ...holders]);
   const isOpaque = (element, name) => opaque.has(name) || (name.includes("-") && shadowRoot(element) === null);
   // Other elements that may have a closed shadow tree, of which no script can know.
   const hosts = new Set("ARTICLE ASIDE BLOCKQUOTE BODY DIV FOOTER H1 H2 H3 H4 H5 H6 HEADER MAIN NAV P SECTION SPAN".split(" "));
@@ -179,7 +181,7 @@
       const name = nodeName(node);
       sealed = isOpaque(node, name);
       if (isSeen(found)) rect = found;
-      else if (labelled && name === "INPUT") rect = labelRect(node);
+      else if (!asWebarena && name === "INPUT") rect = labelRect(node);
       else if (!sealed && isFar(node, found)) {
         leaveOut(firstChild(node), null, elementsBelow(node));
         return null;
@@ -234,7 +236,7 @@
     const here = place(record.here);
     if (rect) boxes.push(here, rect.x, rect.y, rect.width, rect.height);
     else if (record.candidate) boxes.push(here, 0, 0, 0, 0);
-    if (rect && record.sealed && /^I?FRAME$/.test(nodeName(node))) frames.push(here, ...contents(node, rect));
+    if (rect && holders.includes(nodeName(node))) frames.push(here, ...contents(node, rect));
     for (const kid of record.kids) collect(kid, place, boxes, frames);
   };
   const takeWhole = (record) => {
