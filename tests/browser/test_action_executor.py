@@ -430,6 +430,81 @@ async def test_a_page_whose_document_cannot_scroll_scrolls_within(web: Web, chro
         assert "'bottom'" in await visit.act(Scroll(direction="down"))
 
 
+_HIDDEN_BOXES = {
+    "tiny": "position:absolute;opacity:0;width:0;height:0",
+    "left": "position:absolute;left:-9999px",
+    "above": "position:absolute;top:-9999px",
+    "bare": "appearance:none;margin:0;width:0;height:0;position:absolute",
+    "shrunk": "position:absolute;transform:scale(0)",
+    "clear": "position:absolute;opacity:0",
+}
+
+
+@pytest.mark.parametrize("below", ["", "<p>line</p>" * 2000], ids=["small page", "large page"])
+async def test_hidden_boxes_are_shown_and_ticked_at_their_labels(web: Web, chromium: ChromiumPool, below: str) -> None:
+    boxes = [(kind, name, style) for kind in ("checkbox", "radio") for name, style in _HIDDEN_BOXES.items()]
+    web.page(
+        "/",
+        "".join(
+            f'<div><label><input type={kind} style="{style}"><a href=/terms>terms</a> <b>{kind} {name} in it</b></label>'
+            f'<input type={kind} style="{style}" id={kind}{name}><label for={kind}{name}>{kind} {name}</label></div>'
+            for kind, name, style in boxes
+        )
+        + below,
+    )
+    names = [f"{kind} {name}" for kind, name, _ in boxes]
+    async with visiting(chromium, web) as visit:
+        for name in (*names, *(f"terms {name} in it" for name in names)):
+            role = name.removeprefix("terms ").partition(" ")[0]
+            assert visit.text.count(f"{role} '{name}' checked: false") == 1
+            assert f"{role} '{name}' checked: true" in await visit.click(role, name)
+        assert visit.text.count("terms'") == len(names)
+
+
+async def test_a_hidden_box_in_a_shadow_tree_is_shown_by_its_label_there(web: Web, chromium: ChromiumPool) -> None:
+    inner = f"<input type=checkbox style='{_HIDDEN_BOXES['left']}' id=a><label for=a>Dark</label>"
+    web.page("/", f"<div><template shadowrootmode=open>{inner}</template></div>")
+    async with visiting(chromium, web) as visit:
+        assert "checkbox 'Dark' checked: true" in await visit.click("checkbox", "Dark")
+
+
+_LONG = "<div style='height:4000px'>background</div>"
+_SCROLLED = "[document.scrollingElement.scrollTop, document.getElementById('inner')?.scrollTop]"
+
+
+@pytest.mark.parametrize(
+    ("page", "scrolled"),
+    [
+        (
+            f"<style>body{{overflow:hidden}}</style>{_LONG}<div id=inner role=dialog"
+            f" style='position:fixed;inset:40px;overflow:auto'>{_LONG}</div>",
+            [0, 1280],
+        ),
+        (
+            f"<style>html{{overflow:hidden}}</style>{_LONG}<div style='position:fixed;inset:0 0 0 auto;width:300px'>"
+            f"<div id=inner style='height:100%;overflow:auto'>{_LONG}</div></div>",
+            [0, 1440],
+        ),
+        (
+            f"{_LONG}<dialog><div id=inner style='height:300px;overflow:auto'>{_LONG}</div></dialog>"
+            "<script>document.querySelector('dialog').showModal()</script>",
+            [0, 600],
+        ),
+        (f"<style>body{{overflow:clip}}</style>{_LONG}", [0, None]),
+        (f"<div id=inner style='height:500px;overflow:auto'>{_LONG}</div>{_LONG}", [1440, 0]),
+    ],
+    ids=["dialog over a held page", "drawer over a held page", "modal dialog", "held page", "box in a page"],
+)
+async def test_scrolling_moves_what_a_person_could_scroll(
+    web: Web, chromium: ChromiumPool, page: str, scrolled: list[int | None]
+) -> None:
+    web.page("/", page)
+    async with visiting(chromium, web) as visit:
+        await visit.act(Scroll(direction="down"))
+        await visit.act(Scroll(direction="down"))
+        assert await page_of(visit).evaluate(_SCROLLED) == scrolled
+
+
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("url", "reason"),

@@ -26,6 +26,8 @@ PAGES = {
     "http://far.test/button": "<button onclick=\"textContent = 'pressed'\">press</button>",
     "http://far.test/low": "<button style='position:absolute;top:360px;height:90px' onclick=\"textContent = 'pressed'\">press",
     "http://page.test/near": "<p>from near</p>",
+    "http://page.test/objects": "<object data=/near type=text/html></object><embed src=/near type=text/html>"
+    "<object data=http://far.test/a type=text/html></object><object><p>instead</p></object>",
 }
 
 
@@ -100,3 +102,13 @@ async def found(page: Page) -> Mapping[str, Any]:
     (id,) = (id for id, node in body.nodes.items() if node.role == "button")
     assert body.documents[id].session is not cdp
     return await Element(body.documents[id], body.backends[id], id=id).locate(surely=True)
+
+
+@pytest.mark.parametrize("below", ["", "<p>line</p>" * 2000], ids=["small page", "large page"])
+async def test_pages_of_the_site_in_objects_are_read(page: Page, below: str) -> None:
+    await page.goto("http://page.test/objects", wait_until="networkidle")
+    await page.evaluate("(below) => document.body.insertAdjacentHTML('beforeend', below)", below)
+    cdp = await page.context.new_cdp_session(page)
+    body = await Observer(dialect="cairn", viewport=(1280, 720)).read(page, cdp)
+    assert body.text.count("'from near'") == 2 and "'instead'" in body.text and not body.torn
+    assert "from near" not in (await Observer(dialect="webarena", viewport=(1280, 720)).read(page, cdp)).text

@@ -83,6 +83,7 @@ _INVISIBLE = (
     "<button style='visibility: hidden'>v</button><button style='display: none'>n</button>"
     "<button style='pointer-events: none'>p</button><button style='opacity: 0'>o</button>"
     "<label><input type=checkbox style='position: absolute; width: 1px; height: 1px; clip-path: inset(50%)'>Tick me</label>"
+    "<input type=radio style='position: absolute; left: -9999px' id=far><label for=far>Choose me</label>"
     "<button style='width: 1px; height: 1px; padding: 0; border: 0'></button>"
 )
 _TURNED = (
@@ -246,7 +247,7 @@ async def test_what_is_covered_or_cannot_be_seen_has_no_mark(page: Page) -> None
     await show(page, _DIALOG)
     assert names(*await marked(page)) == {"Yes", "No"}
     await show(page, _INVISIBLE)
-    assert names(*await marked(page)) == {"o", "Tick me"}
+    assert names(*await marked(page)) == {"o", "Tick me", "Choose me"}
     await show(page, _CLIPPED)
     assert "below the edge" not in names(*await marked(page))
 

@@ -278,6 +278,39 @@ async def test_files_come_from_the_configured_folder_only(web: Web, tmp_path: Pa
         assert isinstance(visit.outcome, Refused) and "does not accept a file" in visit.outcome.why
 
 
+_HIDDEN_FIELD = 'hidden id=f onchange="said.textContent = `got ${files[0].name}`"'
+_LATER = "setTimeout(() => f.click(), 200)"
+
+
+@pytest.mark.parametrize(
+    ("page", "role", "name"),
+    [
+        (f"<label>Choose <b>photo</b><input type=file {_HIDDEN_FIELD}></label>", "StaticText", "photo"),
+        (f"<input type=file {_HIDDEN_FIELD}><button onclick='f.click()'>Attach</button>", "button", "Attach"),
+        (f"<input type=file {_HIDDEN_FIELD}><a href=# onclick='{_LATER}'>Attach</a>", "link", "Attach"),
+        (f"<iframe srcdoc='<label>Photo<input type=file {_HIDDEN_FIELD}></label><p id=said>'>", "StaticText", "Photo"),
+    ],
+    ids=["label", "button", "later", "label in a frame"],
+)
+async def test_a_hidden_file_field_is_given_files_by_what_opens_its_dialog(
+    web: Web, tmp_path: Path, page: str, role: str, name: str
+) -> None:
+    (tmp_path / "plan.txt").write_text("a plan")
+    web.page("/", f"{page}<p id=said>nothing</p>")
+    async with web.pool(replace(QUICK, uploads=str(tmp_path))) as pool, visiting(pool, web) as visit:
+        assert "got plan.txt" in await visit.act(Upload(target=visit.target(role, name), file="plan.txt"))
+        assert isinstance(visit.outcome, Done)
+
+
+async def test_what_opens_no_file_dialog_takes_no_file(web: Web, tmp_path: Path) -> None:
+    (tmp_path / "plan.txt").write_text("a plan")
+    web.page("/", "<p>Plain</p><label>Folder<input type=file webkitdirectory hidden></label>")
+    async with web.pool(replace(QUICK, uploads=str(tmp_path))) as pool, visiting(pool, web) as visit:
+        for name, why in (("Plain", "opens no dialog"), ("Folder", "refuses the file")):
+            await visit.act(Upload(target=visit.target("StaticText", name), file="plan.txt"))
+            assert isinstance(visit.outcome, Refused) and why in visit.outcome.why
+
+
 async def test_nothing_can_be_uploaded_unless_a_folder_was_given(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<label>File <input type=file></label>")
     async with visiting(chromium, web) as visit:

@@ -54,7 +54,7 @@ async def frame_id(cdp: CDPSession) -> str:
 async def questions(cdp: CDPSession) -> DocumentClient:
     await cdp.send("DOM.enable", {"includeWhitespace": "all"})
     await cdp.send("Accessibility.enable")
-    return await DocumentClient.about(cdp, await frame_id(cdp))
+    return await DocumentClient.about(cdp, await frame_id(cdp), as_webarena=True)
 
 
 async def assert_same_as_reference(cdp: CDPSession, *ways: bool | None, calm_from: int = 5000) -> None:

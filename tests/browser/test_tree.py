@@ -157,6 +157,31 @@ def test_cairn_dialect_keeps_depth_consistent_below_dropped_text() -> None:
     assert cairn(nodes) == "[1] RootWebArea 'P'\n\t[2] link 'a b'\n\t\t[4] image 'pic'"
 
 
+@pytest.mark.parametrize(
+    ("value", "text", "printed"),
+    [
+        (16777216, "16777217", "value: 16777217"),
+        (19.989999771118164, "19.99", "value: 19.99"),
+        (5.099999904632568, "5.10", "value: 5.10"),
+        (1000, "1e3", "value: 1e3"),
+        (0.4000000059604645, None, "value: 0.4"),
+        (99999997952, None, "value: 100000000000"),
+        (0.30000001192092896, "0.31", "value: 0.3 valuetext: '0.31'"),
+        (3, "medium", "value: 3 valuetext: 'medium'"),
+        (3, "٣", "value: 3 valuetext: '٣'"),
+        (19.99, None, "value: 19.99"),
+    ],
+)
+def test_cairn_dialect_prints_the_number_that_chromium_rounded(value: float, text: str | None, printed: str) -> None:
+    field = ax(2, "spinbutton", "Price", value=value, **({} if text is None else {"valuetext": text}))
+    assert cairn([ax(1, "RootWebArea", "P", 2), field]) == f"[1] RootWebArea 'P'\n\t[2] spinbutton 'Price' {printed}"
+
+
+def test_cairn_dialect_prints_the_limits_that_chromium_rounded() -> None:
+    field = ax(2, "slider", "Price", value=0, valuemin=0.10000000149011612, valuemax=99.98999786376953)
+    assert cairn([ax(1, "RootWebArea", "P", 2), field]).endswith("value: 0 valuemin: 0.1 valuemax: 99.99")
+
+
 def test_cairn_dialect_prints_values_once() -> None:
     nodes = [
         ax(1, "RootWebArea", "P", 2),

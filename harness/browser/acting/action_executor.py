@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal
 
 from playwright.async_api import Error, Page
+from playwright.async_api import TimeoutError as DriverTimeout
 
 from harness.actions import Action, Target
 from harness.actions.key_names import cairn_keys
@@ -45,6 +46,8 @@ _NEW_TAB = "Meta" if sys.platform == "darwin" else "Control"
 """Held while a link is clicked: opens it in another tab."""
 _WAITS_S = 5.0
 """How long `wait` watches a page that does not change."""
+_CHOOSES_WITHIN_S = 2.0
+"""How soon after a click a page opens its file dialog."""
 _WAITED = """(limit) => new Promise((resolve) => {
   const done = () => { observer.disconnect(); clearTimeout(timer); resolve(); };
   const observer = new MutationObserver(done);
@@ -53,20 +56,34 @@ _WAITED = """(limit) => new Promise((resolve) => {
 })"""
 # `instant`: with a page's own `scroll-behavior: smooth` it would still be moving when it is read.
 # By the prototype: fields take the place of what their form has itself (`<input name=parentElement>`).
+# What a person's wheel would turn: with a dialog over the page, or a document that is held still, a part of the page.
 _SCROLL = """([sign, within]) => {
   const own = (one, name) => Reflect.get(Element.prototype, name, one);
-  let page = document.scrollingElement || document.body;
-  if (within && page.scrollHeight <= window.innerHeight) {
-    const scrolls = (one) => {
-      const isHigher = own(one, "scrollHeight") > own(one, "clientHeight");
-      return isHigher && /auto|scroll/.test(getComputedStyle(one).overflowY);
-    };
-    let inner = document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2);
-    while (inner && !scrolls(inner)) inner = own(inner, "parentElement");
-    page = inner || page;
+  const style = (one) => getComputedStyle(one);
+  const page = document.scrollingElement || document.body;
+  const around = (one, fits) => {
+    while (one && !fits(one)) one = own(one, "parentElement");
+    return one;
+  };
+  // The viewport has the overflow of the root; of the body, where the root has none.
+  const roots = [":root", ":root > body"].map((one) => Document.prototype.querySelector.call(document, one));
+  const overflow = roots.map((one) => (one ? style(one).overflowY : "visible")).find((one) => one !== "visible");
+  const isHeld = /hidden|clip/.test(overflow);
+  const scrolls = (one) =>
+    own(one, "scrollHeight") > own(one, "clientHeight") && /auto|scroll/.test(style(one).overflowY);
+  const isOnTop = (one) => style(one).position === "fixed" || own(one, "matches").call(one, ":modal");
+  const find = (across) =>
+    around(document.elementFromPoint(window.innerWidth * across, window.innerHeight / 2), scrolls);
+  let moved = page;
+  if (within) {
+    const inner = find(0.5) || (isHeld && (find(0.9) || find(0.1))); // a drawer opens at a side
+    const isWhole = isHeld || own(page, "scrollHeight") <= window.innerHeight;
+    if (inner && (isWhole || around(inner, isOnTop))) moved = inner;
+    else if (isHeld) return;
   }
-  const top = own(page, "scrollTop") + sign * window.innerHeight;
-  own(page, "scrollTo").call(page, { top, behavior: "instant" });
+  const by = moved === page ? window.innerHeight : own(moved, "clientHeight");
+  const top = own(moved, "scrollTop") + sign * by;
+  own(moved, "scrollTo").call(moved, { top, behavior: "instant" });
 }"""
 
 
@@ -238,7 +255,21 @@ class ActionExecutor:
                 raise ActionFailed(f"element [{target.id}] stays {'un' * checked}checked")
 
     async def upload(self, target: Target, file: str) -> None:
-        await self._element(target).give(upload_path(file, self._settings.uploads))
+        path, element = upload_path(file, self._settings.uploads), self._element(target)
+        if await element.give(path):
+            return
+        # Pages hide the field itself, and open its dialog with a label or a button.
+        limit_s = min(_CHOOSES_WITHIN_S, self._settings.action_timeout_s / 2)
+        try:
+            async with self._page.expect_file_chooser(timeout=limit_s * 1000) as dialog:
+                await self._point(element, press=True)
+            await (await dialog.value).set_files(path)
+        except DriverTimeout as exc:
+            raise ActionFailed(f"element [{target.id}] does not accept a file: a click on it opens no dialog") from exc
+        except Error as exc:
+            if closed(exc) or moved(exc):
+                raise
+            raise ActionFailed(f"the file dialog of element [{target.id}] refuses the file: {first_line(exc)}") from exc
 
     async def click_at(
         self,
@@ -299,7 +330,7 @@ class ActionExecutor:
         return x * width, y * height
 
     async def scroll(self, direction: Literal["up", "down"]) -> None:
-        # WebArena scrolls the document only; a page whose document cannot scroll has a part that does.
+        # WebArena scrolls the document only, also when it is held still.
         sign = 1 if direction == "down" else -1
         within = "false" if self._as_webarena else "true"
         await self.evaluate(f"({_SCROLL})([{sign}, {within}])")

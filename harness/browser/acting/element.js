@@ -19,7 +19,10 @@ function (task, value) {
       range.selectNode(node);
       return [range.getBoundingClientRect(), ...range.getClientRects()];
     }
-    return [call(element, "getBoundingClientRect"), ...call(element, "getClientRects")];
+    // A box to tick that is hidden can be clicked at its labels.
+    const isBox = call(element, "matches", "input[type=checkbox], input[type=radio]");
+    const places = [element, ...(isBox ? own(element, "labels") : [])];
+    return places.flatMap((one) => [call(one, "getBoundingClientRect"), ...call(one, "getClientRects")]);
   };
   const ROLES = "button link checkbox radio switch tab option textbox searchbox combobox spinbutton slider treeitem";
   const CONTROLS = `a, area, button, input, select, textarea, option, summary, label, [contenteditable], [tabindex],
@@ -216,7 +219,10 @@ function (task, value) {
       };
       return { matched: [...JSON.parse(value).keys()].filter((at) => safely(JSON.parse(value)[at])) };
     }
-    case "file":
-      return { tag, file: tag === "input" && element.type === "file", disabled: element.disabled };
+    case "file": {
+      const isFile = call(element, "matches", "input[type=file]");
+      const holds = "select, option, textarea, input:not([type=button], [type=submit], [type=image])";
+      return { tag, file: isFile, disabled: element.disabled, opens: !isFile && !call(element, "matches", holds) };
+    }
   }
 }

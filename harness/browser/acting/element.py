@@ -130,13 +130,22 @@ class Element:
             raise ActionFailed(f"element [{self.id}] cannot be checked (it is a {answer['tag']})")
         return bool(answer["checked"])
 
-    async def give(self, path: str) -> None:
-        """Put a file of this machine into this file field."""
+    async def give(self, path: str) -> bool:
+        """Put a file of this machine into this file field.
+
+        Returns:
+            False: It is none, but a click on it may open a file dialog.
+        Raises:
+            ActionFailed: It takes no files.
+        """
         answer = await self._run("file")
+        self._check_enabled(answer)
+        if answer["opens"]:
+            return False
         if not answer["file"]:
             raise ActionFailed(f"element [{self.id}] does not accept a file (it is a {answer['tag']})")
-        self._check_enabled(answer)
         await self._send("DOM.setFileInputFiles", files=[path], backendNodeId=self._backend)
+        return True
 
     async def fill(self, text: str, *, type: str) -> None:
         """Set the value of an input whose widget cannot be typed into."""

@@ -50,9 +50,10 @@ class Walk:
 class DocumentClient:
     """The questions, about the document of one frame."""
 
-    def __init__(self, cdp: CDPSession, frame_id: str, world: int) -> None:
+    def __init__(self, cdp: CDPSession, frame_id: str, world: int, *, as_webarena: bool) -> None:
         self._send = sender(cdp)
         self._frame_id = frame_id
+        self._as_webarena = as_webarena
         self.world = world
         """Execution context of our world in the document."""
         self.document = ""
@@ -62,17 +63,21 @@ class DocumentClient:
         """Handles of nodes that were measured before: mostly they are measured again."""
 
     @classmethod
-    async def about(cls, cdp: CDPSession, frame_id: str) -> "DocumentClient":
-        """Make ready to ask about the document a frame holds now."""
+    async def about(cls, cdp: CDPSession, frame_id: str, *, as_webarena: bool) -> "DocumentClient":
+        """Make ready to ask about the document a frame holds now.
+
+        Args:
+            as_webarena: A box to tick is nowhere but where it is itself, and objects are no frames.
+        """
         found = await sender(cdp)("Page.createIsolatedWorld", frameId=frame_id, worldName=WORLD)
-        questions = cls(cdp, frame_id, found["executionContextId"])
+        questions = cls(cdp, frame_id, found["executionContextId"], as_webarena=as_webarena)
         questions.document = (await questions._run(_PREPARED, objectGroup=""))["objectId"]
         return questions
 
     async def walk(self, view: Box, *, whole: bool | None, calm_from: int) -> Walk:
         """Find what is in view, and begin to watch the document for changes."""
         x, y, width, height = view
-        arguments = json.dumps([[x, y, x + width, y + height], whole, calm_from])[1:-1]
+        arguments = json.dumps([[x, y, x + width, y + height], whole, calm_from, self._as_webarena])[1:-1]
         found = await self._run(f'window[Symbol.for("walk")]({arguments})')
         if found["type"] == "string":
             data = json.loads(found["value"])

@@ -11,6 +11,7 @@ from typing import Any
 from harness.actions import Box
 
 _ELEMENT, _TEXT, _DOCUMENT = 1, 3, 9
+_FRAMES = frozenset({"IFRAME", "FRAME"})
 _SPECIAL = frozenset({"pseudoElements", "shadowRoots", "frameId"})
 """Keys of an element that has more than children; a page has thousands without."""
 
@@ -98,7 +99,8 @@ def _note_special(
 ) -> Iterator[tuple[Mapping[str, Any], list[int]]]:
     """Take note of what an element holds beside its children; its shadow trees are to be counted before them."""
     found.pseudo.extend(pseudo["backendNodeId"] for pseudo in node.get("pseudoElements", ()))
-    if "frameId" in node:
+    # What an object or embed of another process holds may be the browser's own: a viewer.
+    if "frameId" in node and ("contentDocument" in node or node["nodeName"] in _FRAMES):
         found.frames[node["backendNodeId"]] = node["frameId"]
     for root in node.get("shadowRoots", ()):
         inside = order

@@ -91,8 +91,9 @@ class _Place:
 class Collector:
     """Reads pages, and remembers the sessions of frames of other processes."""
 
-    def __init__(self, *, with_frames: bool) -> None:
-        self._with_frames = with_frames
+    def __init__(self, *, as_webarena: bool) -> None:
+        """`as_webarena`: frames are not looked into, and a box to tick is nowhere but where it is itself."""
+        self._as_webarena = as_webarena
         self._enabled: WeakSet[CDPSession] = WeakSet()
         self._sessions: dict[str, tuple[Frame, CDPSession]] = {}
         """Of frames of other processes that are open, by frame id."""
@@ -129,7 +130,7 @@ class Collector:
         ready = self._ready.get(cdp)
         if ready is None or ready[0] != held:
             await self._enable(cdp)
-            ready = self._ready[cdp] = held, await DocumentClient.about(cdp, held.frame)
+            ready = self._ready[cdp] = held, await self._client(cdp, held.frame)
         return ready[1]
 
     async def _read(
@@ -148,7 +149,7 @@ class Collector:
         collected.rects.update({_key(key, frame): _moved(box, x, y) for key, box in reading.rects.items()})
         if place.owner is not None:
             place.owner["childIds"] = [nodes[0]["nodeId"]]
-        if not self._with_frames or place.depth == _DEEPEST:
+        if self._as_webarena or place.depth == _DEEPEST:
             return
         owners = {node["nodeId"]: node for node in nodes}
         for inner in reading.frames:
@@ -174,12 +175,15 @@ class Collector:
                 view=inner.view,
                 depth=holder.depth + 1,
             )
-            ask = await DocumentClient.about(place.document.session, inner.frame_id)
+            ask = await self._client(place.document.session, inner.frame_id)
             await self._read(page, collected, place, ask)
             await ask.forget()
         except Error:
             # The frame navigated; if its page is gone, the next call says so.
             collected.torn.append(inner.frame_id)
+
+    async def _client(self, session: CDPSession, frame_id: str) -> DocumentClient:
+        return await DocumentClient.about(session, frame_id, as_webarena=self._as_webarena)
 
     async def _document(self, page: Page, holder: CDPSession, frame_id: str) -> Document:
         loaders = await self._loaders(holder)

@@ -6,6 +6,10 @@
 // Runs in an isolated world, so the page can neither see nor change it; but named form fields and images shadow the
 // properties of their form and document there too, hence the getters taken from the prototypes.
 //
+// Not as WebArena, a box to tick that is laid out but not in view has the rectangle of its largest label in view: pages hide
+// such boxes and draw their own at the label, and accessibility says the label's text with the box only. And the pages
+// that objects hold are frames.
+//
 // Every element and text node gets its position in document order: a host before its open shadow tree, that before the
 // host's children. The answer's first entry is a JSON string, the others are the nodes it speaks of, singles before
 // regions; when the string alone is the answer, reading the whole document is cheaper, and it is the only region.
@@ -15,7 +19,7 @@
 //   regions [size, position, x, y, width, height, …] of subtrees to be asked for whole; positions count from the
 //           subtree's root, a rectangle of zeros stands for a host whose inner parts may be in view though it is not
 //   frames  per region [position, x, y, width, height, …] of the contents of its frames
-(findCalm, view, whole, least) => {
+(findCalm, view, whole, least, asWebarena) => {
   "use strict";
   const [left, top, right, bottom] = view;
   const getter = (owner, name) => {
@@ -35,7 +39,8 @@
   const range = new Range();
 
   // Elements with parts that no script can reach. They are asked for whole, also when only a part may be in view.
-  const opaque = new Set("INPUT TEXTAREA SELECT DETAILS VIDEO AUDIO METER PROGRESS IFRAME FRAME".split(" "));
+  const holders = asWebarena ? ["IFRAME", "FRAME"] : ["IFRAME", "FRAME", "OBJECT", "EMBED"];
+  const opaque = new Set([..."INPUT TEXTAREA SELECT DETAILS VIDEO AUDIO METER PROGRESS".split(" "), ...holders]);
   const isOpaque = (element, name) => opaque.has(name) || (name.includes("-") && shadowRoot(element) === null);
   // Other elements that may have a closed shadow tree, of which no script can know.
   const hosts = new Set("ARTICLE ASIDE BLOCKQUOTE BODY DIV FOOTER H1 H2 H3 H4 H5 H6 HEADER MAIN NAV P SECTION SPAN".split(" "));
@@ -53,6 +58,27 @@
   const isSeen = (rect) => meets(rect, 0, 0) && rect.width !== 0 && rect.height !== 0;
   const mayReach = (element, rect) =>
     meets(rect, Infinity, 100 + element.scrollHeight) && meets(rect, 100 + element.scrollWidth, Infinity);
+
+  const typeOf = getter(HTMLInputElement, "type");
+  const controlOf = getter(HTMLLabelElement, "control");
+  const labelsIn = new Map();
+  const labelsOf = (input) => {
+    const root = Node.prototype.getRootNode.call(input);
+    if (!labelsIn.has(root)) {
+      // Not `labels` of each box: that looks through the whole document, each time.
+      const owner = root instanceof Document ? Document : DocumentFragment;
+      const all = [...owner.prototype.querySelectorAll.call(root, "label")];
+      labelsIn.set(root, Map.groupBy(all.filter((one) => one instanceof HTMLLabelElement), controlOf));
+    }
+    return labelsIn.get(root).get(input) ?? [];
+  };
+  const labelRect = (input) => {
+    if (!(input instanceof HTMLInputElement) || !/^(checkbox|radio)$/.test(typeOf(input))) return null;
+    if (Element.prototype.getClientRects.call(input).length === 0) return null;
+    const area = (rect) => rect.width * rect.height;
+    const larger = (one, other) => (one !== null && area(one) >= area(other) ? one : other);
+    return labelsOf(input).map(box).filter(isSeen).reduce(larger, null);
+  };
 
   // Costs in µs, measured; only their proportions matter. A text has one more accessibility node per line.
   const SINGLE = 300, HOST = 450, REGION = 700, NODE = 90, BULK = 2000, WAIT = 15000;
@@ -155,6 +181,7 @@
       const name = nodeName(node);
       sealed = isOpaque(node, name);
       if (isSeen(found)) rect = found;
+      else if (!asWebarena && name === "INPUT") rect = labelRect(node);
       else if (!sealed && isFar(node, found)) {
         leaveOut(firstChild(node), null, elementsBelow(node));
         return null;
@@ -209,7 +236,7 @@
     const here = place(record.here);
     if (rect) boxes.push(here, rect.x, rect.y, rect.width, rect.height);
     else if (record.candidate) boxes.push(here, 0, 0, 0, 0);
-    if (rect && record.sealed && /^I?FRAME$/.test(nodeName(node))) frames.push(here, ...contents(node, rect));
+    if (rect && holders.includes(nodeName(node))) frames.push(here, ...contents(node, rect));
     for (const kid of record.kids) collect(kid, place, boxes, frames);
   };
   const takeWhole = (record) => {

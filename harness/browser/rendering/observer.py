@@ -73,7 +73,7 @@ class Observer:
         self._print = _DIALECTS[dialect]
         self._viewport = None if whole_page else viewport
         self._view = EVERYTHING if whole_page else (0.0, 0.0, float(viewport[0]), float(viewport[1]))
-        self._collector = Collector(with_frames=dialect == "cairn")
+        self._collector = Collector(as_webarena=dialect == "webarena")
         self._ids: dict[tuple[str, int], str] = {}
         """(loader, backendDOMNodeId) to our id."""
         # From 1 again in each attempt, so that its prompts are the same bytes as those of a first attempt.

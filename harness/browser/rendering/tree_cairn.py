@@ -7,7 +7,9 @@ and states an agent can act on are printed; addresses and technical states are n
 and the like), which has no node to point at.
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from ctypes import c_float
 from typing import Any, NamedTuple
 
 from harness.actions import Box
@@ -36,6 +38,9 @@ _TELLING = frozenset(
     (*_ALWAYS, *_WHEN_TRUE, *_MARKED, "editable", "level", "valuetext", "focused", "valuemin", "valuemax")
 )
 """Properties that details are made of; most nodes have none of them."""
+_NUMBER = re.compile(r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?", re.ASCII | re.IGNORECASE)
+_MOST_DIGITS = 9
+"""No float of 32 bits needs more to be told from the others."""
 
 
 class _Line(NamedTuple):
@@ -125,12 +130,14 @@ def _details(node: AXNode, role: str) -> list[str]:
     if _TELLING.isdisjoint(has) and value in (None, ""):
         return []
     is_rich = has.get("editable") == "richtext"
-    details = [f"value: {value!r}"] if value not in (None, "") and not is_rich else []
+    text = has.get("valuetext")
+    said = (text if text and _is_same(text, value) else _shortest(value)) if _is_number(value) else repr(value)
+    details = [f"value: {said}"] if value not in (None, "") and not is_rich else []
     if is_rich and has.get("focusable"):
         details.append("editable: richtext")
     if role == "heading" and "level" in has:
         details.append(f"level: {has['level']}")
-    if (text := has.get("valuetext")) and text != str(value):
+    if text and text not in (value, said):
         details.append(f"valuetext: {text!r}")
     details += (f"{name}: {has[name]}" for name in _ALWAYS if name in has)
     details += (f"{name}: True" for name in _WHEN_TRUE if has.get(name) is True)
@@ -144,7 +151,24 @@ def _details(node: AXNode, role: str) -> list[str]:
 def _range(has: Mapping[str, Any]) -> list[str]:
     low, high = has.get("valuemin"), has.get("valuemax")
     # Chromium reports 0 and 0 for a field without limits.
-    return [f"valuemin: {low}", f"valuemax: {high}"] if high is not None and high != low else []
+    return [f"valuemin: {_shortest(low)}", f"valuemax: {_shortest(high)}"] if high is not None and high != low else []
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_same(text: str, value: float) -> bool:
+    """Whether a field's own text is the number that Chromium rounded to 32 bits."""
+    return _NUMBER.fullmatch(text) is not None and c_float(float(text)).value == value
+
+
+def _shortest(value: Any) -> str:
+    """The shortest number that Chromium rounds to this one: 19.99, not 19.989999771118164."""
+    if not _is_number(value) or c_float(value).value != value:
+        return str(value)
+    rounded = (float(f"{value:.{digits}g}") for digits in range(1, _MOST_DIGITS + 1))
+    return repr(next(one for one in rounded if c_float(one).value == value)).removesuffix(".0")
 
 
 def _is_said(text: str, path: Sequence[_Line], depth: int) -> bool:
