@@ -262,7 +262,7 @@ class ActionExecutor:
         limit_s = min(_CHOOSES_WITHIN_S, self._settings.action_timeout_s / 2)
         try:
             async with self._page.expect_file_chooser(timeout=limit_s * 1000) as dialog:
-                await self._point(element, press=True)
+                await self._click(element)
             await (await dialog.value).set_files(path)
         except DriverTimeout as exc:
             raise ActionFailed(f"element [{target.id}] does not accept a file: a click on it opens no dialog") from exc
