@@ -6,9 +6,9 @@
 // Runs in an isolated world, so the page can neither see nor change it; but named form fields and images shadow the
 // properties of their form and document there too, hence the getters taken from the prototypes.
 //
-// Not as WebArena, a box to tick that is laid out but not in view has the rectangle of its largest label in view: pages hide
-// such boxes and draw their own at the label, and accessibility says the label's text with the box only. And the pages
-// that objects hold are frames.
+// Other than WebArena (`asWebarena`): a box to tick that is laid out but not in view has the rectangle of its largest label
+// in view, as pages hide such boxes and draw their own at the label, and accessibility says the label's text with the box
+// only; and the pages that objects hold are frames.
 //
 // Every element and text node gets its position in document order: a host before its open shadow tree, that before the
 // host's children. The answer's first entry is a JSON string, the others are the nodes it speaks of, singles before
