@@ -108,6 +108,8 @@ class SlurmJobs:
             ) from error
         # Jobs on this machine do not outlive their start.
         self._outlive = settings.cluster == "slurm"
+        if not self._outlive:
+            refuse_running(folder.parent)
         known = _read(folder) if self._outlive else {}
         self.by_shard: dict[int, Any] = {shard: _job(folder, one) for shard, one in known.items()}
         self._of, self._digest = settings.shards, digest
@@ -134,7 +136,7 @@ class SlurmJobs:
             )
 
     def submit(self, commands: Mapping[int, Sequence[str]]) -> None:
-        """One array of jobs, and a note of their numbers for later starts.
+        """One array of jobs, and for later starts a note of their numbers, if they outlive this one.
 
         Raises:
             ConfigError: The cluster refuses.
@@ -150,6 +152,8 @@ class SlurmJobs:
                 f"executor=slurm: the cluster rejected the jobs: {' '.join(str(error).split())[-300:]}"
             ) from error
         self.by_shard.update(zip(commands, jobs, strict=True))
+        if not self._outlive:
+            return
         self._digests.update(dict.fromkeys(commands, self._digest))
         places = {
             str(shard): _Known(
@@ -181,7 +185,7 @@ class SlurmJobs:
 
 
 def refuse_running(run: Path) -> None:
-    """Called where another executor is to play the run's pending tasks.
+    """Called where something else than Slurm is to play the run's pending tasks.
 
     Raises:
         ConfigError: Jobs of an earlier start may be playing them.

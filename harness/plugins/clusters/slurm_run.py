@@ -14,7 +14,7 @@ from harness.api import CodecError
 from harness.api.configuration import HIDDEN
 from harness.api.files import Within, safe_files, write_atomic
 from harness.api.journals import SHARDS_FOLDER, EpisodeResult, journal_name, merge, merge_shards, shards_of
-from harness.api.processes import kill_orphans
+from harness.api.processes import MARK, end_marked, marks
 from harness.api.records import build
 from harness.api.rescoring import Invocation, Outcomes, as_asked
 from harness.api.running import (
@@ -179,8 +179,9 @@ class Shards:
         """
         run, left = self._context.run, jobs.running()
         if self._context.config.executor.cluster == "local":
+            # By the marks and not as orphans, since these are our children; the jobs first, then their workers.
             for folder in (run.path, *shards_of(run.path)):
-                kill_orphans(folder)
+                end_marked({MARK: marks(folder, 0)[MARK]})
         elif left:
             numbers = jobs.numbers(left)
             self._context.say(

@@ -70,6 +70,8 @@ def test_another_executor_waits_for_the_end_of_jobs(folder: Path) -> None:
     other = configured(["task=demo", "executor=inline"])
     with pytest.raises(ConfigError, match=r"still running; .* scancel 42_0 42_1; .* delete .*jobs.json"):
         refuse_left_jobs(other, folder.parent)
+    with pytest.raises(ConfigError, match="still running"):
+        SlurmJobs(folder, ExecutorSettings(kind="slurm", shards=2, cluster="local"))
     for job in SlurmJobs(folder, ExecutorSettings(kind="slurm", shards=2)).by_shard.values():
         job.paths.result_pickle.touch()
     refuse_left_jobs(other, folder.parent)
