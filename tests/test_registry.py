@@ -49,7 +49,7 @@ def test_a_name_that_nothing_is_registered_under_imports_nothing(name: str) -> N
 def test_a_package_that_cannot_be_loaded_is_one_sentence(place: Path, code: str) -> None:
     install(place, "broken_for_cairn", "wick = broken_for_cairn:Wick\n", code)
     with pytest.raises(
-        ConfigError, match=r"^lamp=wick: broken_for_cairn:Wick cannot be loaded: .*; mend or uninst"
+        ConfigError, match=r"^lamp=wick: broken_for_cairn:Wick cannot be loaded: .*; fix or uninst"
     ) as no:
         LAMPS.find("wick")
     assert "\n" not in str(no.value)
