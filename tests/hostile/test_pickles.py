@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.errors import UnsafeFile
-from harness.plugins.clusters.slurm_jobs import SlurmJobs
+from harness.plugins.clusters.slurm_jobs import SlurmJobs, _read
 from harness.settings.executor import ExecutorSettings
 from tests.hostile.foreign import PUT, Place, within
 
@@ -35,9 +35,7 @@ KNOWN: dict[str, tuple[Any, dict[int, tuple[str, str]]]] = {
 
 
 def reading(folder: Path) -> dict[int, tuple[str, str]]:
-    jobs = SlurmJobs.__new__(SlurmJobs)  # without a cluster there is nobody to submit to
-    jobs._folder = folder
-    return {shard: (known.folder, known.number) for shard, known in jobs._read().items()}
+    return {shard: (known.folder, known.number) for shard, known in _read(folder).items()}
 
 
 @pytest.mark.parametrize("name", KNOWN)

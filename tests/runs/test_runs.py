@@ -129,8 +129,8 @@ def test_steps_of_an_episode_that_lost_an_artifact_are_read(folder: Path) -> Non
     for step in episode.steps:
         with pytest.raises(JournalError, match="artifact"):
             _ = step.call
-    (found,), without = judged_episodes(run, lambda one: one if one.task_id == "1" and one.steps else None)
-    assert (found.task_id, without, run.damaged) == ("1", 3, ())
+    (found,), without, missing = judged_episodes(run, lambda one: one if one.task_id == "1" and one.steps else None)
+    assert (found.task_id, without, missing, run.damaged) == ("1", 3, [], ())
 
 
 def test_rows_give_the_reason_of_the_score(tmp_path: Path) -> None:
@@ -149,8 +149,8 @@ def test_a_journal_that_the_index_takes_for_whole_is_damaged_when_it_was_read(fo
     run = Run(folder)
     assert run.damaged == ()
     for _ in range(2):
-        found, _ = judged_episodes(run, lambda one: one if one.steps else None)
-        assert [one.task_id for one in found] == ["1", "3", "4"]
+        found, _, missing = judged_episodes(run, lambda one: one if one.steps else None)
+        assert [one.task_id for one in found] == ["1", "3", "4"] and missing == [("2", 0)]
     (error,) = run.damaged
     assert "2.traj.jsonl" in str(error) and run.left_out == (error,)
     with pytest.raises(JournalError, match=r"2\.traj\.jsonl"):
