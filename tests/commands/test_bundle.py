@@ -8,14 +8,16 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
 
 from harness.choices import Durability
-from harness.codec import dumps, loads, seal
+from harness.codec import dumps, loads, plain, seal
 from harness.errors import ConfigError, StorageError
 from harness.journal.store import RunFolder
 from harness.main import main
@@ -23,6 +25,8 @@ from harness.plugins.bundles.archive import BundleDamaged, opened, write_archive
 from harness.plugins.bundles.manifest import MANIFEST
 from harness.plugins.bundles.run_bundle import unpack
 from harness.plugins.bundles.verification import AS_RECORDED
+from harness.reports.summary import Invocation, as_json, summarize
+from harness.runs import Run
 from harness.secrets.secret_detection import secrets_in
 from tests.e2e.conftest import environment
 from tests.scored_runs import FUZZY, MUST, a_task, play, scored
@@ -446,3 +450,32 @@ def test_a_bundle_that_is_not_there_is_said_to_be_missing(
     assert capsys.readouterr().err == (
         f"harness: {missing} does not exist; give the folder of a run, like results/NAME, or a bundle (NAME.cairn)\n"
     )
+
+
+def test_a_suite_of_a_version_before_is_verified_but_for_limits_that_were_made_otherwise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It made the intervals over tasks, also of tasks that share an intent template, and did not name trials."""
+
+    def verified(name: str, change: Callable[[Any], None]) -> int:
+        with RunFolder.open(tmp_path / name, durability=Durability.none) as run:
+            for number in range(4):
+                one = replace(a_task(f"a.{number}", reference_answers=MUST), intent_template_id="7")
+                play(run, one, "12 of them", scored("corrected", 1.0))
+            run.write("run.json", dumps({"tasks": [f"a.{n}" for n in range(4)], "benchmarks": {"a": 1.0}}))
+        results = Run(tmp_path / name, scoring="corrected").results
+        tree = plain(as_json(summarize("run", results, "corrected", Invocation(), weights={"a": 1.0})))
+        change(tree["suite"])
+        (tmp_path / name / "summary.json").write_bytes(dumps(tree))
+        assert main(["bundle", str(tmp_path / name)]) == 0
+        return main(["verify", str(tmp_path / f"{name}.cairn")])
+
+    def as_before(suite: Any) -> None:
+        del suite["benchmarks"][0]["is_even"]
+        suite["benchmarks"][0]["rate"]["low"] = suite["mean"]["low"] = 0.51
+
+    assert verified("now", lambda suite: None) == 0
+    assert verified("before", as_before) == 0
+    assert verified("forged", lambda suite: suite["benchmarks"][0]["rate"].update(low=0.51)) == 1
+    assert verified("worse", lambda suite: (as_before(suite), suite["benchmarks"][0].update(passed=3))) == 1
+    assert "suite: benchmarks: passed: 3, not 4" in capsys.readouterr().out
