@@ -63,7 +63,7 @@ def test_at_80_columns_names_are_whole_and_nothing_is_cut() -> None:
     assert any(line.startswith("executor.task_deadline_s ") and "Default: null." in line for line in lines)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("pattern", "names"),
     [
@@ -87,6 +87,7 @@ def test_json_says_values_and_where_they_come_from(harness: Command) -> None:
     assert set(one["choices"]) == {"record", "task", "none"} and all(one["choices"].values())
 
 
+@pytest.mark.slow
 def test_no_match_names_the_nearest_and_exits_2(harness: Command) -> None:
     done = harness("settings", "limits.max_stps")
     assert (done.returncode, done.stdout) == (2, "")

@@ -62,6 +62,7 @@ class Stages:
         return self._replies[len(self.asked) - 1]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("own", [None, OWN], ids=["our texts", "texts of one's own"])
 async def test_webjudge_is_asked_as_published(own: Mapping[str, str] | None) -> None:
     key_counts = set()
@@ -118,6 +119,7 @@ async def test_webjudge_is_asked_with_quotations_when_corrected() -> None:
         assert found.value == 1.0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("own", [None, {"verdict": OWN["verdict"]}], ids=["our text", "a text of one's own"])
 async def test_webvoyagers_judge_is_asked_as_published(own: Mapping[str, str] | None) -> None:
     repeats = 0

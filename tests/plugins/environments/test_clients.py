@@ -116,6 +116,7 @@ def test_the_connection_goes_on_when_the_server_is_killed(serve: Callable[..., S
     assert server.actions("0") == ["scroll [down]", "scroll [up]"]
 
 
+@pytest.mark.slow
 def test_trl_calls_tools_and_asks_for_the_reward(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     from harness.plugins.environments.clients.trl import CairnTools, reward
 

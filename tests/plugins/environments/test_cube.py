@@ -146,6 +146,7 @@ def test_a_step_with_a_request_id_is_done_once_and_an_episode_goes_on_in_another
     wait_until(lambda: server.health()["active_sessions"] == 0)
 
 
+@pytest.mark.slow
 async def test_a_failure_is_an_error_and_never_a_reward(server: Server) -> None:
     import asyncio
 
