@@ -2,7 +2,7 @@
 
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,22 @@ TASKS = ("0", "1", "12")
 
 
 def timeless(episode: Episode) -> dict[str, Any]:
-    """What the journal says but for times, and for what a client does not say: prompts, replies and their costs."""
+    """What the journal says but for times, and for what a client does not say: prompts, replies and their costs.
+
+    Each field of a step by itself, so that a failure names it.
+    """
     record = episode.record
     assert record.opened is not None and record.arrival is not None and record.closed is not None
     return {
         "task": (record.opened.task, record.opened.seed, record.opened.attempt),
         "arrival": replace(record.arrival, at=0.0, elapsed_ms=0.0, checkpoint=None),
-        "steps": [
-            (step.decided.action, replace(step.acted, at=0.0, elapsed_ms=0.0, checkpoint=None)) for step in record.steps
-        ],
+        **{
+            f"step {number}: {field.name}": getattr(step.acted, field.name)
+            for number, step in enumerate(record.steps, start=1)
+            for field in fields(step.acted)
+            if field.name not in ("at", "elapsed_ms", "checkpoint")
+        },
+        "actions": [step.decided.action for step in record.steps],
         "closed": (record.closed.reason, record.closed.answer, record.closed.evidence.url),
         "scores": {
             name: (scored.status, scored.value, scored.evaluator_version) for name, scored in record.scores.items()
@@ -55,4 +62,8 @@ async def test_the_server_and_run_py_write_the_same_journal(serve: Callable[...,
                 turn = await one.step(step.reply)
             assert (turn["done"], turn["reward"]) == (True, 1.0)
     for task in TASKS:
-        assert timeless(Run(server.folder).episode(task, 0)) == timeless(played.episode(task, 0))
+        served, run = timeless(Run(server.folder).episode(task, 0)), timeless(played.episode(task, 0))
+        differing = {
+            name: (served.get(name), run.get(name)) for name in served | run if served.get(name) != run.get(name)
+        }
+        assert not differing, f"task {task}: {differing}"
