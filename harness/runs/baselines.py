@@ -105,10 +105,10 @@ def _beside(folder: Path) -> Iterator[Path]:
     own = folder.resolve()
     try:
         # Not `Path.is_file`, which raises in a folder of another user, and would hide all others.
-        others = [one for one in own.parent.iterdir() if one != own and os.path.isfile(one / "run.json")]  # noqa: PTH113
+        runs = [one for one in own.parent.iterdir() if os.path.isfile(one / "run.json")]  # noqa: PTH113
     except OSError:
         return
-    yield from sorted(others)[:_MOST_FOLDERS]
+    yield from sorted(one for one in runs if one != own)[:_MOST_FOLDERS]
 
 
 def agent_of(folder: Path) -> str:

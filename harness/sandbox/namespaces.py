@@ -55,7 +55,7 @@ def _unshare() -> None:
         raise OSError(ctypes.get_errno(), "this system allows no user namespaces")
     # Without rights, a process may write its `gid_map` only after it has denied setgroups.
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
-        with open(f"/proc/self/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123 (without pathlib it starts sooner)
+        with open(f"/proc/self/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123 (starts without pathlib)
             file.write(text)
 
 
