@@ -7,6 +7,7 @@ from harness.files import safe_files
 from harness.files.disk import (
     Within,
     hold,
+    is_unfinished,
     prepared,
     remove_if_left,
     replacing,
@@ -24,6 +25,7 @@ __all__ = [
     "SideFile",
     "Within",
     "hold",
+    "is_unfinished",
     "prepared",
     "remove_if_left",
     "replacing",

@@ -169,6 +169,11 @@ def replacing(
             sync(target)
 
 
+def is_unfinished(name: str) -> bool:
+    """Whether a file of this name is one that is not written to its end."""
+    return _UNFINISHED.fullmatch(name) is not None
+
+
 def hold(fd: int) -> bool:
     """Try to take the exclusive lock on an open file, without waiting; the kernel frees it when its holder dies."""
     try:

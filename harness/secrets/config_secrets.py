@@ -72,11 +72,10 @@ def secret_parts(path: ConfigPath, value: Any) -> Iterator[str]:
         yield from in_header(path[-1], str(value))
     elif is_secret_name(path[-1]):
         yield str(value)
+    elif isinstance(value, str) and path[:2] == _SBATCH:
+        yield from in_command(value.replace(",", " "))  # as in `--export=ALL,NAME=value`
     elif isinstance(value, str):
-        if path[:2] == _SBATCH:
-            yield from in_command(value.replace(",", " "))  # as in `--export=ALL,NAME=value`
-        else:
-            yield from in_command(value) if _is_command(path) else in_text(value)
+        yield from in_command(value) if _is_command(path) else in_text(value)
 
 
 def redacted_settings(tree: Tree) -> Tree:

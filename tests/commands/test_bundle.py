@@ -27,6 +27,7 @@ from harness.plugins.bundles.run_bundle import unpack
 from harness.plugins.bundles.verification import AS_RECORDED
 from harness.reports.summary import Invocation, as_json, summarize
 from harness.runs import Run
+from harness.runs.intervals import wilson
 from harness.secrets.secret_detection import secrets_in
 from tests.e2e.conftest import environment
 from tests.scored_runs import FUZZY, MUST, a_task, play, scored
@@ -452,7 +453,7 @@ def test_a_bundle_that_is_not_there_is_said_to_be_missing(
     )
 
 
-def test_a_suite_of_a_version_before_is_verified_but_for_limits_that_were_made_otherwise(
+def test_a_suite_of_a_version_before_is_verified_by_the_intervals_that_it_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It made the intervals over tasks, also of tasks that share an intent template, and did not name trials."""
@@ -472,10 +473,15 @@ def test_a_suite_of_a_version_before_is_verified_but_for_limits_that_were_made_o
 
     def as_before(suite: Any) -> None:
         del suite["benchmarks"][0]["is_even"]
-        suite["benchmarks"][0]["rate"]["low"] = suite["mean"]["low"] = 0.51
+        suite["benchmarks"][0]["rate"]["low"] = suite["mean"]["low"] = wilson(4, 4).low
+
+    def narrower(suite: Any) -> None:
+        as_before(suite)
+        suite["benchmarks"][0]["rate"]["low"] = 0.9
 
     assert verified("now", lambda suite: None) == 0
     assert verified("before", as_before) == 0
     assert verified("forged", lambda suite: suite["benchmarks"][0]["rate"].update(low=0.51)) == 1
+    assert verified("narrower", narrower) == 1
     assert verified("worse", lambda suite: (as_before(suite), suite["benchmarks"][0].update(passed=3))) == 1
     assert "suite: benchmarks: passed: 3, not 4" in capsys.readouterr().out

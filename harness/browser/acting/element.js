@@ -21,7 +21,7 @@ function (task, value) {
     }
     // A box to tick that is hidden can be clicked at its labels.
     const isBox = call(element, "matches", "input[type=checkbox], input[type=radio]");
-    const places = [element, ...(isBox ? own(element, "labels") : [])];
+    const places = [element, ...(isBox ? labels() : [])];
     return places.flatMap((one) => [call(one, "getBoundingClientRect"), ...call(one, "getClientRects")]);
   };
   const ROLES = "button link checkbox radio switch tab option textbox searchbox combobox spinbutton slider treeitem";
@@ -33,6 +33,7 @@ function (task, value) {
   const sealed = /^(input|textarea|select|video|audio|meter|progress)$/;
   const host = hostOf(rootOf(element));
   const whole = host && sealed.test(own(host, "localName")) ? host : element;
+  const labels = () => [...(own(whole, "labels") || [])];
   // An element and all that it is in, as the page is laid out: slotted content is in its slot.
   const around = (one) => {
     const path = [];
@@ -75,7 +76,7 @@ function (task, value) {
   };
   // Any such point of an element that is mostly covered or cut off; of a field that only its label shows, one of that.
   const search = () => {
-    const labels = [...(own(whole, "labels") || [])].map((label) => call(label, "getBoundingClientRect"));
+    const places = [...rects().slice(0, 9), ...labels().map((label) => call(label, "getBoundingClientRect"))];
     const clipped = ({ left, top, right, bottom }) => {
       const [x, y] = [Math.max(left, 0), Math.max(top, 0)];
       return { x, y, width: Math.min(right, view.innerWidth) - x, height: Math.min(bottom, view.innerHeight) - y };
@@ -89,7 +90,7 @@ function (task, value) {
         centre({ x: box.x + (n % columns) * width, y: box.y + Math.floor(n / columns) * height, width, height }),
       ).sort((one, other) => distance(one) - distance(other));
     };
-    return [...rects().slice(0, 9), ...labels].map(clipped).filter(hasSize).flatMap(cells).find(meets);
+    return places.map(clipped).filter(hasSize).flatMap(cells).find(meets);
   };
   const isOver = (hit) => hit !== null && !path.includes(hit);
   const locate = (again) => {

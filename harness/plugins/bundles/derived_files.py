@@ -5,6 +5,7 @@ them (versions, what one start did) is not looked at.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from math import isclose
 from pathlib import Path
@@ -18,7 +19,9 @@ from harness.api.rescoring import Invocation, RescoreResult, Summary, as_json, b
 from harness.api.scoring import DIALECTS
 from harness.errors import JournalError
 from harness.runs.about import run_info
+from harness.runs.intervals import weighted_mean, wilson
 from harness.runs.results import not_begun, result_of
+from harness.runs.suite_rates import SuiteRates
 
 _MOST = 20
 """Sentences about one file, and tasks in one sentence."""
@@ -135,14 +138,10 @@ class DerivedFiles:
             yield from self._site_faults(found["by_site"], found["scoring"], order)
         if any(key not in self._outcomes for key in order):
             right["suite"] = found.get("suite")  # its intervals depend on templates that no journal names
+        elif (suite := summary.statistics.suite) is not None and "suite" in found and not _names_trials(found["suite"]):
+            right["suite"] = plain(_over_tasks(suite))
         # A version before this one counted answers that no judge was asked about, too.
         found, right = _with_named_judges(found), _with_named_judges(right)
-        # Before it named trials, it made the intervals of a suite over tasks, also of tasks that share a template.
-        if isinstance(suite := found.get("suite"), dict) and not _names_trials(suite):
-            found, right = (
-                {**found, "suite": _without_limits(suite)},
-                {**right, "suite": _without_limits(right["suite"])},
-            )
         compared = {"results", "by_site", "made_with", *_NOT_IN_JOURNALS}
         yield from _unlike({key: one for key, one in found.items() if key not in compared}, right, "")
         if made := found.get("made_with"):
@@ -217,11 +216,13 @@ def _names_trials(suite: JsonObject) -> bool:
     return any(isinstance(one, dict) and "is_even" in one for one in suite["benchmarks"])
 
 
-def _without_limits(tree: Any) -> Any:
-    """Without the limits of intervals; their values stay."""
-    if isinstance(tree, dict):
-        return {key: _without_limits(one) for key, one in tree.items() if key not in ("low", "high")}
-    return [_without_limits(one) for one in tree] if isinstance(tree, list) else tree
+def _over_tasks(suite: SuiteRates) -> SuiteRates:
+    """As versions wrote it that did not name trials: with one trial, tasks that share a template were independent."""
+    benchmarks = tuple(
+        replace(one, rate=wilson(one.passed, one.episodes) if one.tasks == one.episodes else one.rate)
+        for one in suite.benchmarks
+    )
+    return replace(suite, benchmarks=benchmarks, mean=weighted_mean([(one.rate, one.weight) for one in benchmarks]))
 
 
 def _with_named_judges(summary: JsonObject) -> JsonObject:

@@ -9,7 +9,6 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.api.files import translate_os_errors, write_atomic
+from harness.api.files import is_unfinished, translate_os_errors, write_atomic
 from harness.errors import ConfigError, StorageError
 
 SEED = "seed"
@@ -26,8 +25,6 @@ SET_COPY = "set.json"
 SERVED = "sites.json"
 UP, STARTING, RESETTING, STOPPED = "up", "starting", "resetting", "stopped"
 _PHASES = (UP, STARTING, RESETTING, STOPPED)
-_UNFINISHED = re.compile(r"\.\d+-\d+\.tmp")
-"""The name of a file that `write_atomic` has not finished."""
 _LOCK_MODES = {True: fcntl.LOCK_EX, False: fcntl.LOCK_SH}
 
 
@@ -181,5 +178,5 @@ def check_state_folder(path: Path) -> None:
         raise ConfigError(f"{path} is not a folder; choose another one with --state")
     if not path.is_dir() or (path / SET_COPY).exists():
         return
-    if any(one.name != "locks" and not _UNFINISHED.fullmatch(one.name) for one in path.iterdir()):
+    if any(one.name != "locks" and not is_unfinished(one.name) for one in path.iterdir()):
         raise ConfigError(f"{path} holds other files; choose an empty or new folder with --state")
