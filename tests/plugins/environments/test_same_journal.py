@@ -3,10 +3,12 @@
 import subprocess
 from collections.abc import Callable
 from dataclasses import fields, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image, ImageChops
 
 from harness.runs import Episode, Run
 from tests.e2e.conftest import command, environment
@@ -26,12 +28,22 @@ def timeless(episode: Episode) -> dict[str, Any]:
     assert record.opened is not None and record.arrival is not None and record.closed is not None
     return {
         "task": (record.opened.task, record.opened.seed, record.opened.attempt),
-        "arrival": replace(record.arrival, at=0.0, elapsed_ms=0.0, checkpoint=None),
+        "arrival": replace(
+            record.arrival,
+            at=0.0,
+            elapsed_ms=0.0,
+            checkpoint=None,
+            observation=replace(record.arrival.observation, screenshot=None),
+        ),
         **{
             f"step {number}: {field.name}": getattr(step.acted, field.name)
             for number, step in enumerate(record.steps, start=1)
             for field in fields(step.acted)
-            if field.name not in ("at", "elapsed_ms", "checkpoint")
+            if field.name not in ("at", "elapsed_ms", "checkpoint", "observation")
+        },
+        **{
+            f"step {number}: observation": step.acted.observation and replace(step.acted.observation, screenshot=None)
+            for number, step in enumerate(record.steps, start=1)
         },
         "actions": [step.decided.action for step in record.steps],
         "closed": (record.closed.reason, record.closed.answer, record.closed.evidence.url),
@@ -39,6 +51,25 @@ def timeless(episode: Episode) -> dict[str, Any]:
             name: (scored.status, scored.value, scored.evaluator_version) for name, scored in record.scores.items()
         },
     }
+
+
+def pictures(episode: Episode) -> list[Image.Image]:
+    """The first page, then the one after each step; the step that answers has none."""
+    record = episode.record
+    assert record.arrival is not None
+    shown = [record.arrival.observation, *(step.page for step in episode.steps)]
+    found = [page.screenshot for page in shown if page is not None and page.screenshot is not None]
+    assert len(found) >= len(episode.steps), "a page has no picture"
+    return [Image.open(BytesIO(episode.artifacts.read(digest))) for digest in found]
+
+
+def look_alike(one: Image.Image, other: Image.Image) -> bool:
+    """Whether no pixel differs by more than 2 of 255.
+
+    Under load a browser may paint by other tiles, and edges of letters and boxes are rounded in another way.
+    """
+    difference = ImageChops.difference(one.convert("RGB"), other.convert("RGB"))
+    return one.size == other.size and max(difference.tobytes()) <= 2
 
 
 @pytest.mark.slow
@@ -62,8 +93,11 @@ async def test_the_server_and_run_py_write_the_same_journal(serve: Callable[...,
                 turn = await one.step(step.reply)
             assert (turn["done"], turn["reward"]) == (True, 1.0)
     for task in TASKS:
-        served, run = timeless(Run(server.folder).episode(task, 0)), timeless(played.episode(task, 0))
+        episodes = Run(server.folder).episode(task, 0), played.episode(task, 0)
+        served, run = (timeless(episode) for episode in episodes)
         differing = {
             name: (served.get(name), run.get(name)) for name in served | run if served.get(name) != run.get(name)
         }
         assert not differing, f"task {task}: {differing}"
+        for number, pair in enumerate(zip(*map(pictures, episodes), strict=True)):
+            assert look_alike(*pair), f"task {task}, picture after step {number}"
