@@ -83,6 +83,7 @@ def changed(record: Record, change: Any) -> bytes:
     return dumps(tree)[:-1]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("cls", get_args(Record), ids=lambda cls: cls.kind)
 @settings(max_examples=25)
 @given(data=st.data())

@@ -65,6 +65,7 @@ async def test_sites_that_are_killed_come_back_on_their_port_with_what_was_done_
     assert not state.exists()
 
 
+@pytest.mark.slow
 async def test_a_server_that_keeps_dying_is_given_up_with_a_sentence(tmp_path: Path) -> None:
     told: list[str] = []
     with pytest.raises(ExceptionGroup) as failed:

@@ -62,6 +62,7 @@ def asked_of(folder: Path) -> list[str]:
     return [name for name in dict.fromkeys(asked) if name != "setup"]  # chaos asks more than once
 
 
+@pytest.mark.slow
 def test_a_failed_step_ends_nothing_and_is_told_at_the_end(night: Path) -> None:
     done = started(night)
     asked = asked_of(night)

@@ -29,6 +29,7 @@ NEEDLESS = {
 """Process to what it begins with, and what it has to do without until it is needed."""
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("process", NEEDLESS)
 def test_a_process_imports_nothing_that_it_does_not_need(process: str) -> None:
     module, needless = NEEDLESS[process]

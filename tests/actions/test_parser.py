@@ -114,6 +114,7 @@ def test_cairn_says_the_form_of_what_it_cannot_read() -> None:
         action_set_of("cairn").parse("dance [3]")
 
 
+@pytest.mark.slow
 @given(text=st.text(), enter=st.booleans(), clear=st.booleans())
 def test_what_cairn_shows_in_its_history_can_be_written_again(text: str, enter: bool, clear: bool) -> None:
     action = Type(target=Target(id="7"), text=text.replace("\n", " "), enter=enter, clear=clear)

@@ -32,6 +32,7 @@ def chosen(*settings: str) -> list[str]:
     return [task.task_id for task in load_tasks(configured(list(settings)))]
 
 
+@pytest.mark.slow
 def test_the_splits_of_miniwob_are_the_environments_that_its_package_registers() -> None:
     import gymnasium
     import miniwob

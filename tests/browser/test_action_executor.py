@@ -543,6 +543,7 @@ async def test_goto_takes_canonical_addresses_in_any_form(web: Web, chromium: Ch
             assert visit.view.observation.url.startswith("http://shop.localhost/two")
 
 
+@pytest.mark.slow
 async def test_a_server_that_never_answers_refuses_the_goto_and_the_page_stays(
     web: Web, chromium: ChromiumPool
 ) -> None:

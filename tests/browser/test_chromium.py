@@ -75,6 +75,7 @@ class Refusing(NoVisits):
         raise Error("Target page, context or browser has been closed")
 
 
+@pytest.mark.slow
 async def test_a_browser_whose_visits_cannot_be_guarded_ends_and_is_an_infrastructure_error(web: Web) -> None:
     before = set(psutil.Process().children(recursive=True))
     async with ChromiumPool(QUICK, sites=lambda _: (web.site,), visits=Refusing()) as pool:

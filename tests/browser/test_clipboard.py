@@ -37,6 +37,7 @@ async def paste(visit: Visit, keys: str = "Control+v") -> str:
     return await page.input_value("#to")
 
 
+@pytest.mark.slow
 async def test_the_middle_button_does_not_paste(web: Web, chromium: ChromiumPool) -> None:
     """It would paste what any page of the browser has selected last. A link is opened in another tab, as by it."""
     web.page("/", FIELDS % "selected" + "<a href=/new style='position:absolute;top:300px'>a link of some length</a>")
@@ -86,6 +87,7 @@ async def test_what_a_page_puts_there_by_a_script_reaches_no_other_episode(web: 
         await two.env._window.tabs.current.page.wait_for_function("document.title === 'NotAllowedError'")
 
 
+@pytest.mark.slow
 async def test_markup_is_copied_as_markup(web: Web, chromium: ChromiumPool) -> None:
     edited = "<div id=to contenteditable style='position:absolute;top:100px;width:1280px;height:100px'></div>"
     written = (

@@ -28,6 +28,7 @@ async def begun(env: Environment) -> None:
         await env.effects_begun()
 
 
+@pytest.mark.slow
 async def test_a_request_of_a_timer_is_seen_after_its_step(web: Web) -> None:
     web.pages["/"] = html("<button onclick=\"setTimeout(() => fetch('/late', {method: 'POST'}), 3000)\">Go</button>")
     web.pages["/late"] = html("done")

@@ -149,6 +149,7 @@ class TestInABrowser:
         assert found.selections[0].url == "http://shop.localhost/orders/12"
         assert "no site 'code'" in found.selections[4].error
 
+    @pytest.mark.slow
     async def test_the_forum_and_the_code_host_are_asked_about_the_page_at_hand(self, web: Web) -> None:
         sites = tuple(
             type(web.site)(

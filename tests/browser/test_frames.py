@@ -59,6 +59,7 @@ async def test_a_frame_that_returns_to_another_process_is_read_again(page: Page)
         assert f"'from {text}'" in (await observer.read(page, cdp)).text
 
 
+@pytest.mark.slow
 async def test_a_frame_costs_one_session_for_as_long_as_it_is_there(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,6 +135,7 @@ async def test_only_allowed_hosts_are_opened_and_their_pages_may_use_others(
     assert [path for _, host, path in web.asked if host == "ads.localhost"] == ["/pixel"]
 
 
+@pytest.mark.slow
 async def test_addresses_of_this_machine_are_not_opened_unless_allowed(web: LiveStub) -> None:
     with pytest.raises(
         SiteUnavailable, match=r"shop\.localhost is a name of this machine; only sites\.live\.allow admits it"
@@ -155,6 +156,7 @@ async def test_the_pages_of_a_host_are_counted(web: LiveStub) -> None:
     assert [path for path in web.pages("shop") if path != "/secret/frame"] == ["/", "/open"]
 
 
+@pytest.mark.slow
 async def test_pages_of_one_host_keep_their_distance(web: LiveStub, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1_000.0]  # of a clock that only waiting moves: how long a page takes does not matter
 

@@ -79,6 +79,7 @@ async def test_anonymous_tasks_are_not_logged_in(web: Web) -> None:
             assert "'guest'" in (await env.restore(task, Episode())).view.observation.text
 
 
+@pytest.mark.slow
 async def test_a_storage_state_file_is_used_and_refreshed_only_when_it_has_expired(web: Web, tmp_path: Path) -> None:
     members = Members(web)
     cookie = {"name": "session", "value": "1", "domain": "t0.shop.localhost", "path": "/", "expires": -1}

@@ -200,7 +200,7 @@ async def test_the_centre_of_every_mark_hits_its_element(page: Page, name: str) 
     assert await judged(page, name) == []
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("doc", ["tutorial.md", "extending.md", "webarena.md", "formats.md", "faq.md", "resume.md"])
 async def test_documentation(page: Page, doc: str) -> None:
     text = (DOCS / doc).resolve().read_text("utf-8")
@@ -213,7 +213,7 @@ async def test_documentation(page: Page, doc: str) -> None:
         assert await judged(page, f"{doc} at {top}") == []
 
 
-@pytest.mark.sample(4)  # of each site one page
+@pytest.mark.sample(2)  # of two sites one page
 @pytest.mark.parametrize("name", SITE_PAGES)
 async def test_demo_sites(page: Page, name: str) -> None:
     site, _, path = name.partition(":")

@@ -196,6 +196,7 @@ async def test_calm_parts_far_away_are_not_measured(page: Page, cdp: CDPSession,
     assert counts[0] * times < counts[1] - counts[0]
 
 
+@pytest.mark.slow
 async def test_reading_follows_mutations(page: Page, cdp: CDPSession) -> None:
     await page.set_content(rows(30))
     await assert_same_as_reference(cdp, None)
@@ -225,6 +226,7 @@ async def test_ids_count_down_the_page_and_stay_with_their_nodes(page: Page, cdp
     assert first.backends["2"] != first.backends["3"]
 
 
+@pytest.mark.slow
 async def test_the_same_page_gives_the_same_bytes_in_every_browser_context(shared_browser: Browser, page: Page) -> None:
     texts = []
     for name in ("forms", "cards", "forms"):

@@ -87,6 +87,7 @@ async def test_clocks_timers_frames_and_animations_stand_still_and_go_on(web: We
             await visit.click("button", "go")
 
 
+@pytest.mark.slow
 async def test_running_time_goes_on(web: Web) -> None:
     told = Told(web)
     web.page("/", reporting("page"))

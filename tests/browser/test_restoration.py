@@ -452,6 +452,7 @@ class TestInABrowser:
                     restored = await env.restore(task, replace(episode, steps=steps), FRESH)
                 assert restored.view.image is not None and restored.view.image.startswith(b"\x89PNG")
 
+    @pytest.mark.slow
     async def test_replay_finds_targets_by_role_name_and_occurrence_not_by_id(self, web: Web) -> None:
         shop, kept = Shop(web), Memory()
         async with a_pool(shop, kept, min_similarity=0.3) as pool:
@@ -473,6 +474,7 @@ class TestInABrowser:
 
         return home
 
+    @pytest.mark.slow
     async def test_a_page_that_became_another_is_divergence(self, web: Web) -> None:
         shop, kept = Shop(web), Memory()
         async with a_pool(shop, kept) as pool:
@@ -485,6 +487,7 @@ class TestInABrowser:
                 web.pages["/list"] = shop.list
                 assert (await env.restore(task, Episode())).strategy == "reset"  # a new attempt in the same room
 
+    @pytest.mark.slow
     async def test_a_target_that_is_not_there_is_divergence(self, web: Web) -> None:
         shop, kept = Shop(web), Memory()
         async with a_pool(shop, kept, min_similarity=0.1) as pool:

@@ -308,6 +308,7 @@ class TestAReplay:
             ):
                 await restored(pool, web, record.episode)
 
+    @pytest.mark.slow
     async def test_names_a_request_that_is_one_too_many(self, web: Web) -> None:
         site = Counted(web)
         vote = "<button onclick=\"fetch('/vote', {method: 'POST'})\">Vote</button>"
@@ -362,6 +363,7 @@ class TestAReplay:
                 found = await restored(pool, web, record.episode)
         assert found.strategy == "replay" and site.numbers()["/tick"] >= 3
 
+    @pytest.mark.slow
     async def test_a_request_that_found_no_connection_then_and_finds_one_now_is_a_divergence(self, web: Web) -> None:
         site = Counted(web)
         site.page("/", "<button onclick=\"fetch('/vote', {method: 'POST'}).catch(() => 0)\">Vote</button>")
@@ -514,6 +516,7 @@ class TestAReplay:
                 assert await env._window.tabs.current.evaluate("window.n") < 15, "the limit was not used up"
                 assert found.pending is not None and (await env.act(found.pending)).doubt == ""
 
+    @pytest.mark.slow
     async def test_a_page_that_says_nonsense_about_its_timers_has_none(self, web: Web) -> None:
         site = Counted(web)
         site.page("/", f"<script>Map.prototype.values = () => [1, {{ at: 'x' }}, {{}}]</script>{NEXT}")
@@ -538,6 +541,7 @@ class TestAReplay:
             found = await restored(pool, web, episode)
         assert found.doubt is None and found.pending is not None and site.came == []
 
+    @pytest.mark.slow
     async def test_a_journal_without_effects_of_the_start_page_is_replayed_as_before(self, web: Web) -> None:
         """As older versions wrote it: what the start page sends as it loads is in no record."""
         site = Counted(web)
@@ -577,6 +581,7 @@ class TestACheckpoint:
         assert [effect.url for effect in found.sent] == [f"{SHOP}/visit"]
         assert "a page that was opened again sent POST http://shop.localhost/visit" in found.changed
 
+    @pytest.mark.slow
     async def test_it_is_seen_while_the_restore_runs(self, web: Web) -> None:
         """So that a kill in the middle of it loses nothing."""
         self.visited(web)

@@ -18,7 +18,7 @@ OUT = "<p id=out>before</p>"
 SAY = "document.getElementById('out').textContent='after'"
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "script",
     [
@@ -149,6 +149,7 @@ async def test_a_frame_without_an_address_may_hold_a_document(web: Web, chromium
         assert "'after'" in await visit.click("button", "go")
 
 
+@pytest.mark.slow
 async def test_a_frame_whose_document_never_comes_is_waited_for_once(web: Web) -> None:
     over = asyncio.Event()
 

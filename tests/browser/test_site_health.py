@@ -163,6 +163,7 @@ async def test_one_address_that_never_answers_is_told_to_the_agent(frail: Frail,
         assert "gave up waiting for http://shop.localhost/two" in visit.notices
 
 
+@pytest.mark.slow
 async def test_a_page_of_its_own_that_is_broken_is_shown_and_a_site_that_is_broken_all_over_is_gone(
     frail: Frail, pool: ChromiumPool
 ) -> None:

@@ -172,6 +172,7 @@ class TestInABrowser:
         assert asked(trace) == ["GET /list"]
         assert loads(trace)["log"]["comment"].startswith("begins after step 4")
 
+    @pytest.mark.slow
     async def test_an_episode_that_is_left_leaves_nothing_of_its_raw_trace(
         self, web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

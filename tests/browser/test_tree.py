@@ -66,6 +66,7 @@ def cairn(nodes: list[dict[str, Any]], **boxes: tuple[float, float, float, float
     return tree_cairn.print_tree(nodes, everywhere(nodes, **boxes), viewport=VIEWPORT, label=label).text
 
 
+@pytest.mark.sample(40)
 @pytest.mark.skipif(not GOLDEN.is_dir(), reason=f"no recorded WebArena outputs at {GOLDEN} (set GOLDEN_DIR)")
 @pytest.mark.parametrize("number", range(len(golden("ax_text.jsonl"))))
 def test_webarena_dialect_agrees_with_webarena(number: int) -> None:

@@ -103,6 +103,7 @@ def test_a_name_that_is_none_is_refused(harness: Command) -> None:
     assert "there is no agent 'browser-usee' to install; choose from browser-use, " in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_without_the_environment_names_the_command(harness: Command, tmp_path: Path) -> None:
     done = harness("run", "agent=browser-use", "run.dry=true", CAIRN_AGENTS=str(tmp_path / "none"))
     assert done.returncode == 2

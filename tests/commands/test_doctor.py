@@ -114,6 +114,7 @@ def test_of_an_agent_that_is_a_process_it_says_what_confines_it(
     assert says in done.stdout
 
 
+@pytest.mark.slow
 def test_an_unknown_setting_is_one_sentence(harness: Command) -> None:
     done = harness("doctor", "nope=1")
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)

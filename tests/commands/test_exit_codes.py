@@ -75,7 +75,7 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
     return good, damaged
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "line",
     [

@@ -760,6 +760,7 @@ def test_a_task_without_a_journal_is_shown_as_not_begun(
     )
 
 
+@pytest.mark.slow
 def test_the_report_and_a_comparison_show_the_score_that_the_evidence_gives(
     honest: Path, tmp_path: Path, harness: Callable[..., Said]
 ) -> None:

@@ -21,6 +21,7 @@ def test_help_shows_an_example_of_the_command(harness: Command, name: str) -> No
     assert f"harness {name}" in example
 
 
+@pytest.mark.slow
 def test_run_help_is_that_of_run_py(harness: Command) -> None:
     done = harness("run", "--help")
     assert (done.returncode, done.stderr) == (0, "")

@@ -51,6 +51,7 @@ def result(root: Path) -> dict[str, object]:
     return json.loads(found.read_bytes())  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 def test_it_prints_precision_recall_accuracy_and_kappa(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with judge_stub(by_answer) as stub:
         given = settings(stub, tmp_path)

@@ -10,7 +10,7 @@ from harness.main import main
 from tests.e2e.conftest import PROJECT, environment
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["action", "agent", "benchmark", "evaluator", "site", "agent --process"])
 def test_a_new_package_passes_its_test(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kind, *flags = kind.split()

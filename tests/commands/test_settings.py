@@ -79,6 +79,7 @@ def test_a_pattern_means_names_then_words(harness: Command, pattern: str, names:
     assert {one["name"] for one in json.loads(done.stdout)} == names
 
 
+@pytest.mark.slow
 def test_json_says_values_and_where_they_come_from(harness: Command) -> None:
     (one,) = json.loads(harness("settings", "llm.temperature", "--json").stdout)
     assert one["bounds"] == {"least": 0, "most": 100, "above": False} and one["null"] and one["measured"]
@@ -98,6 +99,7 @@ def test_no_match_names_the_nearest_and_exits_2(harness: Command) -> None:
     assert done.returncode == 2 and "nope is not a folder" in done.stderr
 
 
+@pytest.mark.slow
 def test_files_of_your_own_are_included(harness: Command, tmp_path: Path) -> None:
     (tmp_path / "conf" / "agent").mkdir(parents=True)
     (tmp_path / "conf" / "agent" / "mine.yaml").write_text("# Mine: harness run agent=mine\nname: mine\nhistory: 7\n")

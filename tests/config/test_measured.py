@@ -61,6 +61,7 @@ def test_what_is_measured_is_a_setting() -> None:
     assert {name for name in configured([]).measured() if not name.startswith("agent.actions.")} <= known
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "overrides",
     [

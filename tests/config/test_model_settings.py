@@ -101,7 +101,7 @@ def test_what_is_asked_of_a_judge_is_measured_and_its_defaults_are_as_before() -
     assert "llm.api" not in configured([]).measured() and "llm.api" in configured(["llm.api=responses"]).measured()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("override", "said"),
     [
@@ -121,6 +121,7 @@ def test_a_wrong_setting_is_a_sentence(override: str, said: str) -> None:
     assert str(caught.value).startswith(said)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("overrides", "size"),
     [((), 2048), (("llm.cache_mb=20000",), 20000), (("llm.cache_mb=20000", "judge.cache_mb=50"), 50)],

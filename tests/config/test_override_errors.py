@@ -53,7 +53,7 @@ def test_a_key_of_a_login_is_looked_for_among_those_of_a_login() -> None:
         configured(["sites.shop.login.sumbit=a"])
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("override", SAID)
 def test_it_is_one_sentence_in_our_words(override: str) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -106,7 +106,7 @@ def test_the_options_are_read_where_argparse_checks_each_help_text(
     assert "max_steps" in capsys.readouterr().out
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -151,6 +151,7 @@ def test_a_login_by_headers_needs_no_form() -> None:
         read_sites({"own": {"url": "http://a", "login": {"probe_url": "http://a/account"}}})
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("value", ["long", "-1", "true", "1e9"])
 def test_a_pause_that_is_no_time_is_refused(value: str) -> None:
     with pytest.raises(ConfigError, match=r"sites\.max_outage_s=.* is not a time; give seconds"):

@@ -31,7 +31,7 @@ MISSPELT = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("override", MISSPELT)
 def test_a_misspelt_addition_is_refused_with_the_nearest_setting(override: str) -> None:
     with pytest.raises(ConfigError) as caught:

@@ -241,6 +241,7 @@ def test_what_a_constructor_raises_is_one_sentence() -> None:
         build_judge(configured([f"judge._target_={HERE}.Nameless"]).judge)
 
 
+@pytest.mark.slow
 def test_an_unknown_setting_beside_a_class_is_refused() -> None:
     for wrong in ("+agent.argument.depth=2", "+evaluators.total={_target_: x, most: 1}", "+judge.targets=x"):
         with pytest.raises(ConfigError, match="is not a setting"):

@@ -37,6 +37,7 @@ def test_a_tools_agent_is_built_from_its_settings() -> None:
         check_plugins(configured(["agent=tools", "action_set=playwright"]))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("memory", [False, True])
 @pytest.mark.parametrize("agent", ["tools", "computer"])
 def test_the_function_of_a_note_is_offered_when_the_setting_says_so(agent: str, memory: bool) -> None:
@@ -56,6 +57,7 @@ def test_baselines_need_no_model_and_name_their_own_run(name: str) -> None:
     assert configured([f"+agent={name}"]).agent.kind == name
 
 
+@pytest.mark.slow
 def test_the_kind_of_an_agent_is_measured_and_the_usual_one_is_not() -> None:
     assert "agent.kind" not in configured([]).measured()
     assert configured(["agent=null"]).measured()["agent.kind"] == "null"

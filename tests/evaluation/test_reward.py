@@ -42,6 +42,7 @@ async def test_a_benchmark_may_leave_it_unscored() -> None:
         await score_of(None, None)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("default", ["0", float("nan"), float("inf"), []])
 async def test_a_default_that_is_no_number_is_one_sentence(default: Any) -> None:
     with pytest.raises(ConfigError, match=r"^Silent\.default_reward is .*; give a number, or None$"):

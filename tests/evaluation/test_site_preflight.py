@@ -245,6 +245,7 @@ def test_a_start_and_its_resume_refuse_a_dead_site_and_leave_no_folder(
         assert line.startswith("harness run: site shop cannot be reached at http://127.0.0.1:")
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_is_missing(start_here: Callable[..., Start], settings: tuple[str, ...]) -> None:
     done = start_here(*settings, "run.dry=true")
     assert done.code == 0

@@ -173,7 +173,7 @@ def test_what_asks_differently_in_the_published_scoring_does_so_in_a_suite() -> 
     assert state.in_dialect("webarena") is state, "one question for both scorings"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("selection", "ids"),
     [
@@ -294,6 +294,7 @@ def test_settings_of_a_suite_are_plain_values_for_other_processes(folder: Path) 
     assert json.loads(json.dumps(config.tree()["task"]["members"])) == config.task.members
 
 
+@pytest.mark.slow
 def test_a_task_file_is_looked_for_beside_the_suite_file(folder: Path) -> None:
     judged = {"eval_types": ["string_match"], "reference_answers": {"exact_match": "7"}}
     task = {"task_id": 4, "sites": ["shop"], "start_url": "__SHOP__", "intent": "How many?", "eval": judged}

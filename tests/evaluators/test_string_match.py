@@ -44,6 +44,7 @@ NOT_BERGEN = ("It is not Bergen", "it isn't in 'Bergen'", "neither Oslo nor Berg
 BERGEN = ("It is not Oslo, it is Bergen", "not Bergen at first; now Bergen", "Is it? Not sure: Bergen")
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize(
     ("references", "answer", "webarena", "corrected"),
     [

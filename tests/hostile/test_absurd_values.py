@@ -196,7 +196,7 @@ def put(place: Place, change: Change) -> None:
     (place.run / INDEX_NAME).unlink(missing_ok=True)
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", DAMAGED)
 def test_a_journal_that_says_what_cannot_be_is_damaged(place: Place, harness: Harness, name: str) -> None:
     put(place, DAMAGED[name])
@@ -388,7 +388,7 @@ def test_a_request_to_try_again_that_says_nothing_is_damaged(place: Place, garba
         standing(policy, place.run, (), {}, trials=1)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("garbage", [name for name in GARBAGE if name != "nothing"])
 def test_a_list_of_drifts_that_says_nothing_is_damaged(place: Place, config: Config, garbage: str) -> None:
     (place.run / DRIFT_NAME).write_bytes(GARBAGE[garbage])
@@ -428,7 +428,7 @@ def test_what_a_lock_says_is_only_said(place: Place, harness: Harness, garbage: 
         assert harness(*commands(place)["clean-dry-run"]).code == 0
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("garbage", GARBAGE)
 def test_a_conclusion_that_is_none_is_drawn_anew(place: Place, config: Config, garbage: str) -> None:
     (place.run / NAME).write_bytes(GARBAGE[garbage])

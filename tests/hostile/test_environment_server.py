@@ -113,7 +113,7 @@ async def plays(one: Client, step: int) -> None:
     assert (await one.step("scroll [down]"))["observation"]["step"] == step
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("row", range(len(HTTP)))
 def test_a_body_that_cannot_be_used_gets_one_error(server: Server, row: int) -> None:
     path, body = HTTP[row]

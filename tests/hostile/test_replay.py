@@ -207,7 +207,7 @@ settings = cache(configured)
 """Rows share them: composing takes a third of a second."""
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", SITES)
 def test_a_task_is_performed_on_the_persons_own_sites_or_not_at_all(
     place: Place, name: str, monkeypatch: pytest.MonkeyPatch

@@ -114,6 +114,7 @@ FINE = [
 ]
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("row", FINE)
 def test_it_is_in_nobodys_way(place: Place, harness: Harness, row: Row) -> None:
     at, thing, command, code = row
@@ -169,7 +170,7 @@ def test_a_start_refuses_its_own_folders_when_they_are_none(place: Place, name: 
         check_shape(place.run)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.hostile
 @pytest.mark.parametrize(
     ("at", "thing"),
     [

@@ -187,6 +187,7 @@ async def test_the_process_is_said_to_be_confined(found: Found) -> None:
     assert len(found.recorded) == len(set(found.recorded)) <= MOST
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("ending", ["link", "FIFO", "folder", "huge", "flood"])
 @pytest.mark.asyncio(loop_scope="module")
 async def test_an_answer_that_is_no_file_is_no_answer(world: World, ending: str) -> None:

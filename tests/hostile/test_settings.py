@@ -81,6 +81,7 @@ def test_both_ends_of_what_is_allowed_are_allowed(name: str) -> None:
         check_values(with_setting(name, int(end) if float(end).is_integer() else end))
 
 
+@pytest.mark.hostile
 def test_the_defaults_and_every_group_of_settings_are_sound() -> None:
     for overrides in ([], ["task=smoke"], ["llm=openai", "llm.model=m"], ["executor=ray"], ["executor=slurm"]):
         check_values(configured(overrides))
@@ -230,6 +231,7 @@ PRICES = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("text", "words"), PRICES.values(), ids=PRICES)
 def test_a_wrong_table_of_prices_is_a_sentence_with_its_file(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "prices.yaml"
@@ -295,7 +297,7 @@ REAL = (
 )
 
 
-@pytest.mark.sample(1)
+@pytest.mark.hostile
 @pytest.mark.parametrize(("override", "before", "words"), REAL, ids=lambda text: text[:30])
 def test_the_command_ends_with_2_and_one_sentence_and_leaves_nothing(
     tmp_path: Path, override: str, before: str, words: str

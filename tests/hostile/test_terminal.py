@@ -149,6 +149,7 @@ def summary(folder: Path, run_id: str) -> Summary:
     return summarize(run_id, results, "corrected", Invocation())
 
 
+@pytest.mark.sample(8)
 @EVERY
 def test_the_summary_of_a_run(run: Path, capsys: Output, evil: str) -> None:
     print_summary(Terminal(), summary(run, evil), evil)

@@ -74,6 +74,7 @@ def test_a_flipped_byte_is_named_and_never_gives_another_episode(path: Path) -> 
         assert f"{path}:{corrupt.value.line}: " in str(corrupt.value)
 
 
+@pytest.mark.slow
 def test_any_byte_may_stand_in_for_any_other(path: Path) -> None:
     whole = write(path, RECORDS)
     dice = random.Random(6)

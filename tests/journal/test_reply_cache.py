@@ -44,6 +44,7 @@ def test_a_reply_comes_back_byte_for_byte_for_its_owner_only(folder: Path) -> No
         assert mode == (0o700 if path.is_dir() else 0o600), path
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("cut", range(0, 200, 7))
 def test_a_torn_reply_is_a_miss_that_is_said_once(folder: Path, cut: int) -> None:
     said: list[str] = []

@@ -29,6 +29,7 @@ PNG = (
 each_api = pytest.mark.parametrize("api", APIS)
 
 
+@pytest.mark.sample(1)
 @each_api
 async def test_an_answer_tells_text_model_tokens_and_every_byte(api: str) -> None:
     waits = Waits()

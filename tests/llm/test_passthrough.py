@@ -260,6 +260,7 @@ async def test_a_response_that_is_made_in_the_background_is_asked_for_once(statu
     assert answer.usage.tokens == 0 and not answer.usage.priced
 
 
+@pytest.mark.sample(5)
 @each_interface
 @pytest.mark.parametrize("status", [301, 401, 402, 403, 404, 405])
 async def test_what_the_endpoint_refuses_is_the_answer_to_the_process_however_often(

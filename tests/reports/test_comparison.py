@@ -185,6 +185,7 @@ def test_a_damaged_journal_stops_a_comparison(tmp_path: Path, capsys: Output) ->
     assert "1.traj.jsonl" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="session")
 async def test_the_page_shows_the_same(tmp_path: Path, browser: Browser) -> None:

@@ -123,6 +123,7 @@ async def test_the_number_of_tasks_in_a_bar_is_told_on_hover(page: Page) -> None
     assert axis[0] == 0 and axis[-1] >= max(counts)
 
 
+@pytest.mark.slow
 async def test_filters_and_search_narrow_the_list(page: Page) -> None:
     shown = page.locator(".tasks tbody tr:not([hidden])")
     await expect(shown).to_have_count(60)
@@ -181,6 +182,7 @@ async def test_without_its_script_a_very_long_list_says_what_is_missing(
     await context.close()
 
 
+@pytest.mark.slow
 async def test_the_list_is_sorted_by_numbers(page: Page) -> None:
     await page.get_by_role("button", name="Steps").click()
     await page.get_by_role("button", name="Steps").click()
@@ -188,6 +190,7 @@ async def test_the_list_is_sorted_by_numbers(page: Page) -> None:
     assert steps == sorted(steps, reverse=True) and steps[0] > 9
 
 
+@pytest.mark.slow
 async def test_everything_is_reached_by_keys(page: Page) -> None:
     await page.keyboard.press("/")
     await page.keyboard.type("Maya")

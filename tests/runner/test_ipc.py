@@ -39,6 +39,7 @@ async def read(data: bytes, limit: int = BUFFERED) -> list[Received]:
     return [message async for message in read_messages(reader)]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("text", ["", "short", "two\nlines", "y" * 15_000_000], ids=["empty", "short", "lines", "long"])
 @pytest.mark.parametrize("data", [None, b"", b"1 2\n{}", LONG], ids=["none", "empty", "like a head", "long"])
 async def test_every_message_comes_out_as_it_went_in(text: str, data: bytes | None) -> None:

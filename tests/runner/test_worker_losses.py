@@ -190,6 +190,7 @@ def write(run: RunFolder, *records: Record) -> None:
             journal.append(record)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("lanes", "workers"), [(1, 1), (3, 1), (4, 2)])
 async def test_a_task_that_kills_its_worker_each_time_uses_up_its_own_attempts_and_no_other_tasks(
     run: RunFolder, lanes: int, workers: int

@@ -155,6 +155,7 @@ def test_clusters_that_all_say_the_same_leave_room_for_those_not_seen(value: flo
     assert found.low < found.high
 
 
+@pytest.mark.slow
 @given(st.sampled_from([0.8, 0.95, 0.99]), st.integers(1, 300))
 def test_students_t_is_scipys(stats: ModuleType, confidence: float, freedom: int) -> None:
     assert _t(confidence, freedom) == pytest.approx(stats.t.ppf((1 + confidence) / 2, freedom), rel=1e-9)

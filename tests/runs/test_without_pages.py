@@ -32,6 +32,7 @@ import harness.evaluation.orchestrator, harness.evaluation.summary_cache, harnes
 """
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_the_core_prints_runs_without_them(tmp_path: Path) -> None:
     folder = fill(tmp_path / "run", [Shape(), Shape(score=0.0)], screenshots=False)

@@ -131,7 +131,7 @@ def test_numbers_of_json_stay_numbers_although_a_pin_reads_like_them() -> None:
     assert redactor.data(b"{4711") == b"{[redacted:pin]"
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.integration
 @pytest.mark.parametrize(
     "piece", ['Pa"ss\\w</ö>&o', "\\", '\\"', "&amp;", "%25", "47", "tide-and-", "Pa&quot;ss\\\\", "&#92;", "%5C"]

@@ -141,6 +141,7 @@ def test_verdicts_of_webvoyager_are_those_of_its_own_code() -> None:
     assert [one["verdict"] for one in judged] == found
 
 
+@pytest.mark.slow
 def test_grades_of_browsecomp_are_those_of_its_own_code() -> None:
     grades = list(made_up.grades(24, COUNT))
     judged = theirs("browsecomp", "simple-evals", [replied(one) for one in grades])

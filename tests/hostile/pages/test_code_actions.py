@@ -122,6 +122,7 @@ async def test_a_page_that_closes_itself_under_the_click_is_no_mistake(chromium:
         assert isinstance(outcome, Done) and stay.text.startswith("Tab 0 (current): \n")
 
 
+@pytest.mark.hostile
 async def test_a_page_that_moves_under_the_click_is_no_mistake(chromium: ChromiumPool, wild: Wild) -> None:
     wild.pages["/"] = "<!doctype html><title>Page</title><button onmousedown='location = `/new`'>go</button>"
     async with staying(chromium) as stay:

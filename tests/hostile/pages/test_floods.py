@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 CHURN = "let k = 0; setInterval(() => { for (let n = 0; n < 500; n++) localStorage['k' + n] = 'v' + k++ }, 20)"
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @table(
     clicked("a title of 10 MB", "document.title = 'T'.repeat(1e7)", then="more characters)", hostile=True),
     clicked("an address of 1.9 MB", "history.replaceState(0, '', '/?' + 'a'.repeat(1_900_000))", hostile=True),

@@ -64,6 +64,7 @@ def test_negative_numbers_score_by_the_formula_where_the_package_gives_more_than
     assert more >= 50
 
 
+@pytest.mark.sample(60)
 @pytest.mark.parametrize(("answer", "wanted", "expected"), json.loads(RECORDED.read_bytes()))
 def test_scores_are_those_that_the_package_gave(answer: str, wanted: str, expected: float) -> None:
     assert score(answer, wanted) == pytest.approx(expected)

@@ -85,7 +85,7 @@ def test_the_judge_sees_task_end_and_steps_as_data(folder: Path) -> None:
         assert "Step 4: " in question.unquoted and ORDER not in question.unquoted.lower()
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reply",
     [
@@ -113,6 +113,7 @@ def test_a_reply_may_be_marked_up_and_long() -> None:
     assert one is not None and (one.kind, one.step, one.why) == ("model", 4, "It *gave* up. (steps 4, 2)")
 
 
+@pytest.mark.slow
 def test_a_judge_that_does_not_answer_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with stub_endpoint(lambda _: Said(json.dumps({"error": {"message": "too long"}}).encode(), 400)) as stub:
         assert asked(folder, stub) == 3

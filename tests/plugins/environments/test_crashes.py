@@ -16,6 +16,7 @@ from tests.waiting import until
 pytestmark = [pytest.mark.integration, pytest.mark.browser]
 
 
+@pytest.mark.slow
 async def test_a_killed_server_goes_on_where_the_journal_ends(serve: Callable[..., Server]) -> None:
     server = serve("task=demo", "environments=1")
     async with client(server) as one:

@@ -98,6 +98,7 @@ def test_the_benchmark_lists_its_tasks(server: Server, path: str) -> None:
     assert bench("cube/shutdown") is None
 
 
+@pytest.mark.slow
 def test_a_task_is_played_to_its_score(server: Server) -> None:
     bench = Caller(server.url)
     task = spawned(bench, "0", seed=5)

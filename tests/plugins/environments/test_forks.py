@@ -70,6 +70,7 @@ async def test_a_fork_is_there_after_the_server_was_killed(serve: Callable[..., 
         assert answer["data"]["observation"]["step"] == 3
 
 
+@pytest.mark.slow
 async def test_an_episode_that_has_ended_can_be_forked_before_its_end(server: Server) -> None:
     async with client(server) as one:
         first = (await one.reset(task="1"))["observation"]

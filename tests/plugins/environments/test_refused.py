@@ -26,7 +26,7 @@ def test_what_only_a_run_of_its_own_plays_is_refused(setting: str, forked: Forks
     assert list(tmp_path.glob("results/*")) == []
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", ["run.max_tokens=1000", "run.max_cost_usd=1", "run.max_working_s=60"])
 def test_a_budget_of_a_whole_run_is_refused(budget: str, forked: Forks, tmp_path: Path) -> None:
     done = forked.run("harness", *KEYLESS, budget, f"run.root={tmp_path}/results", cwd=tmp_path, env=environment())

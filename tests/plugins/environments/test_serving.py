@@ -111,6 +111,7 @@ async def test_an_episode_is_resumed_on_another_socket(server: Server) -> None:
     await all_free(server)
 
 
+@pytest.mark.slow
 async def test_capacity_is_said_with_figures_and_a_free_slot_goes_to_the_next(server: Server) -> None:
     async with client(server) as one, client(server) as two, client(server) as three:
         await asyncio.gather(one.reset(task="5"), two.reset(task="5"))
@@ -167,6 +168,7 @@ async def test_mistakes_are_refused_by_name_and_the_session_goes_on(server: Serv
     await all_free(server)
 
 
+@pytest.mark.slow
 async def test_a_frame_that_is_too_large_ends_its_own_session_only(server: Server) -> None:
     async with client(server) as one, client(server) as other:
         await asyncio.gather(one.reset(task="8"), other.reset(task="8"))
@@ -179,6 +181,7 @@ async def test_a_frame_that_is_too_large_ends_its_own_session_only(server: Serve
         await until(lambda: server.health()["active_sessions"] <= 1)  # the lost client may resume for a while
 
 
+@pytest.mark.slow
 async def test_over_http_each_request_has_an_episode_of_its_own(server: Server) -> None:
     async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
         reset = (await http.post("/reset", json={"task": "9"})).json()
@@ -205,6 +208,7 @@ async def test_a_web_page_cannot_open_a_socket(server: Server) -> None:
             pass
 
 
+@pytest.mark.slow
 async def test_a_token_is_asked_for(serve: Callable[..., Server]) -> None:
     server = serve("task=smoke", "environments=1", CAIRN_SERVE_TOKEN="hush")
     assert server.get("/health").status_code == 401

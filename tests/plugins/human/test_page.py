@@ -428,6 +428,7 @@ async def test_a_run_that_does_not_answer_is_said_and_asked_again(table: Table, 
     await page.close()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 async def test_the_page_says_how_long_nothing_has_come(table: Table, browser: Browser) -> None:
     page = await (await browser.new_context()).new_page()
@@ -439,6 +440,7 @@ async def test_the_page_says_how_long_nothing_has_come(table: Table, browser: Br
     await page.close()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 async def test_a_person_plays_a_plan_however_late_its_pictures_come(table: Table, browser: Browser) -> None:
     field = Node(role="searchbox", name="Search products", box=(800, 10, 200, 40), nth=0, line=0)

@@ -62,6 +62,7 @@ def test_cost_is_the_mean_of_an_episode(runs: list[Path]) -> None:
     assert panel.x == "cost of an episode (USD, mean)"
 
 
+@pytest.mark.slow
 def test_effort_is_the_median_of_what_the_steps_took(runs: list[Path]) -> None:
     seconds, tokens = plot("effort_by_step", runs[1]).panels
     taken: dict[int, list[float]] = {}

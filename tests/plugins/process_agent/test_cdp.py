@@ -307,6 +307,7 @@ async def test_nothing_is_done_twice_on_a_site_that_was_not_reset(tmp_path: Path
     assert bought(web) == []
 
 
+@pytest.mark.slow
 async def test_what_differs_from_the_recording_is_a_divergence(tmp_path: Path, shop: Shop) -> None:
     script = RAW + (
         f"path = {str(tmp_path / 'count')!r}\n"
@@ -552,6 +553,7 @@ async def test_pages_are_listed_in_the_order_in_which_they_were_opened(tmp_path:
     assert episode.closed is not None and json.loads(episode.closed.answer) == [True] * 3
 
 
+@pytest.mark.slow
 async def test_a_client_hears_what_changed_before_it_was_ready(tmp_path: Path, shop: Shop) -> None:
     script = RAW + (
         "cdp = Cdp(); cdp.call('Target.setDiscoverTargets', discover=True); page = cdp.attach()\n"

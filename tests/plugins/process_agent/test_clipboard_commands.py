@@ -55,6 +55,7 @@ act("stop", answer=json.dumps(said))
 )
 
 
+@pytest.mark.slow
 async def test_a_process_pastes_what_it_copied_itself_and_nothing_else(tmp_path: Path) -> None:
     async with shop_browser() as (_, pool):
 

@@ -35,7 +35,7 @@ ENDINGS = {
 }
 
 
-@pytest.mark.sample(1)  # of a browser that is gone and of a network service, and each ending but one
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("kill", [kill_browser, kill_network_service], ids=["browser", "network"])
 async def test_what_is_done_without_a_browser_is_no_decision(

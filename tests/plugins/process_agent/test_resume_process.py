@@ -64,7 +64,7 @@ async def test_a_run_that_is_stopped_goes_on_with_another_process(tmp_path: Path
     assert len(episode.resumed) == 1 and len(episode.exited) == 2 and len(model.seen) <= 5
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("volatile", [("started at [0-9.]+",), ("/messages/*/content",)], ids=["expression", "pointer"])
 async def test_what_is_declared_volatile_is_no_divergence(tmp_path: Path, volatile: tuple[str, ...]) -> None:
     script = THREE.replace('ask(task["text"])', 'ask("started at %f" % time.time())')
@@ -138,6 +138,7 @@ async def test_after_a_divergence_a_new_attempt_begins_by_default(tmp_path: Path
     assert episode.closed is not None and episode.diverged == () and episode.asked[0].number == 1
 
 
+@pytest.mark.slow
 async def test_a_process_that_ends_before_its_recording_is_used_up_diverges(tmp_path: Path) -> None:
     calm = await whole(THREE, tmp_path, Model())
     journal = cut_off(calm, before_scores(calm)[:6])
@@ -147,6 +148,7 @@ async def test_a_process_that_ends_before_its_recording_is_used_up_diverges(tmp_
     assert journal.episode.closed is None and len(journal.episode.diverged) == 1
 
 
+@pytest.mark.slow
 async def test_equal_requests_are_answered_in_their_order(tmp_path: Path) -> None:
     script = HEAD + (
         "said = [ask('same') for number in range(3)]\nact('goto', url='http://site.test/')\n"
@@ -227,6 +229,7 @@ def test_old_lines_are_written_as_before() -> None:
     assert Failed.kind == "failed"
 
 
+@pytest.mark.slow
 async def test_a_request_whose_body_a_power_cut_took_is_asked_again(tmp_path: Path) -> None:
     """The record of a request is durable before it is sent, its body only with the answer."""
     calm = await whole(THREE, tmp_path, first := Model())

@@ -228,6 +228,7 @@ act("stop", answer="done")
 )
 
 
+@pytest.mark.slow
 async def test_what_other_clients_do_is_told_the_same_way(tmp_path: Path, shop: Shop) -> None:
     """Characters as browser-use sends them, fields that scripts empty, boxes and links that scripts click."""
     journal = MemoryJournal()

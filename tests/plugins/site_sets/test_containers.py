@@ -249,6 +249,7 @@ esac
 """
 
 
+@pytest.mark.slow
 def test_what_docker_is_given(small: SmallSite, tmp_path: Path) -> None:
     """Recorded by a program of its name: no docker daemon is needed."""
     programs = tmp_path / "programs"

@@ -24,6 +24,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.integration
 
 
+@pytest.mark.slow
 def test_up_status_reset_and_down_of_a_site(small: SmallSite) -> None:
     small.write()
     assert "1 of 1 came up" in small.done("up")

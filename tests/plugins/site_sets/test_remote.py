@@ -115,7 +115,7 @@ def remote(plane: Plane, kind: str, **control: Any) -> dict[str, Any]:
     return {"shop": {"backend": "remote", "url": plane.url, "sites": ["shop"], "control": control}}
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "asked"), [("gasse", "GET /reset"), ("webharbor", "POST /reset/shop")])
 def test_a_busy_control_plane_is_waited_for_and_its_reset_verified(
     small: SmallSite, plane: Plane, kind: str, asked: str

@@ -164,7 +164,7 @@ def test_wandb_offline_gets_all_rows_in_any_order_on_the_axis_of_training(tmp_pa
     assert axes["val/*"] == axes["train/*"] == axes["own/*"] == "training_step"
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "variables", "before", "expected"),
     [

@@ -100,7 +100,7 @@ def test_a_rule_that_is_switched_off_ends_nothing() -> None:
     assert stop(read(*["?"] * 30), parsing=None, repeated=None) == "Reach max steps 30"
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("benchmark", "given", "steps", "parsing", "repeated"),
     [

@@ -126,6 +126,7 @@ def test_a_changed_reference_makes_another_task(stand_in: Callable[..., Path], t
     assert before != after and same == as_before
 
 
+@pytest.mark.slow
 def test_its_prompt_and_traces_are_the_defaults_and_can_be_overridden() -> None:
     config = configured(["task=webarena_verified"])
     assert (config.agent.name, config.browser.har) == ("verified", True)

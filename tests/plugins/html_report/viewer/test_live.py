@@ -39,6 +39,7 @@ async def test_a_step_appears_within_a_second_of_its_fsync(base: str, results: P
     await keep_picture(page, "viewer-task-live")
 
 
+@pytest.mark.slow
 async def test_the_run_page_counts_along(base: str, results: Path, browser: Browser) -> None:
     page = await browser.new_page()
     await page.goto(f"{base}/")
