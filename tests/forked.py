@@ -27,7 +27,7 @@ class Forks:
         self._channel, self._one_at_a_time = channel, Lock()
 
     def run(
-        self, module: str, *arguments: str, cwd: Path, env: Mapping[str, str], timeout_s: float = 300
+        self, module: str, *arguments: str, cwd: Path, env: Mapping[str, str], timeout_s: float = 1200
     ) -> subprocess.CompletedProcess[str]:
         """`python run.py ARGUMENTS`, or `python -m harness.main ARGUMENTS`.
 

@@ -44,7 +44,7 @@ def environment() -> dict[str, str]:
 def start(tmp_path: Path, forked: Forks) -> Callable[..., Start]:
     """Give overrides, get the ended start; every call shares one results folder."""
 
-    def run(*overrides: str, env: dict[str, str] | None = None, timeout_s: float = 300) -> Start:
+    def run(*overrides: str, env: dict[str, str] | None = None, timeout_s: float = 1200) -> Start:
         done = forked.run(
             "run.py",
             *command(*overrides, root=tmp_path / "results")[2:],

@@ -77,7 +77,7 @@ def lines_of(done: Start) -> list[dict[str, Any]]:
 def test_steps_in_a_browser_of_its_own_name_element_and_value(start: Callable[..., Start], name: str) -> None:
     example = PLAYED[name]
     check_installed(example)
-    done = start(f"agent={example.agent}", "llm=scripted", "task.ids=['0','2']", timeout_s=600)
+    done = start(f"agent={example.agent}", "llm=scripted", "task.ids=['0','2']")
     assert done.code == 0, done.err
     titles = [line["title"] for line in lines_of(done) if line["kind"] == "landed"]
     assert titles and [title for title in titles if not _ACTION.fullmatch(title)] == []
@@ -92,7 +92,7 @@ def test_an_example_plays_and_is_scored_like_any_agent(start: Callable[..., Star
     example = PLAYED[name]
     check_installed(example)
     chosen = (f"agent={example.agent}", "llm=scripted", "task.limit=15", *example.overrides)
-    done = start(*chosen, timeout_s=900)
+    done = start(*chosen)
     assert done.code == 0, done.err
     assert (done.summary["passed"], done.summary["divergences"]) == (15, 0)
     lines = lines_of(done)
