@@ -52,6 +52,44 @@ def test_the_checksum_is_what_the_formats_page_says(tmp_path: Path) -> None:
         assert crc == b'"%08x"}' % before
 
 
+def test_the_formats_page_has_every_file_of_a_run_folder() -> None:
+    from harness.evaluation.config_drift import DRIFT_NAME
+    from harness.evaluation.retry_request import RETRY_NAME
+    from harness.evaluation.summary_cache import NAME as CONCLUDED_NAME
+    from harness.journal.index import INDEX_NAME
+    from harness.journal.log import LOCK_NAME
+    from harness.journal.site_log import SITES_NAME
+    from harness.plugins.environments.ledger import NAME as LEDGER_NAME
+    from harness.plugins.labels.book import NAME as LABELS_NAME
+    from harness.runs.attribution import ATTRIBUTION_NAME
+    from harness.runs.fork_tree import FORK_NAME
+    from harness.runs.verified import VERIFIED_NAME
+
+    table = (PAGES / "formats.md").read_text().partition("None of these")[0]
+    for name in (
+        *(DRIFT_NAME, RETRY_NAME, CONCLUDED_NAME, INDEX_NAME, LOCK_NAME, SITES_NAME, LEDGER_NAME, LABELS_NAME),
+        *(ATTRIBUTION_NAME, FORK_NAME, VERIFIED_NAME),
+    ):
+        assert f"`{name}`" in table, name
+
+
+def test_commands_that_play_all_tasks_of_webarena_have_a_judge() -> None:
+    """Without one, the 118 tasks of its 812 that have `fuzzy_match` are unscored."""
+    pages = PROJECT / "README.md", PAGES / "webarena.md"
+    commands = [
+        command
+        for page in pages
+        for command in re.findall(
+            r"^\$? ?harness run task=webarena .*$", page.read_text().replace("\\\n", " "), re.MULTILINE
+        )
+    ]
+    assert len(commands) >= 3
+    judged = [
+        command for command in commands if "agent=verified" not in command
+    ]  # its own package scores it, without a judge
+    assert [command for command in judged if "judge.model=" not in command] == []
+
+
 def test_every_flag_of_webarena_is_answered() -> None:
     """Every setting the migration table names exists."""
     settings = set(re.findall(r"`([a-z_]+\.[a-z_]+)`", (PAGES / "webarena.md").read_text().partition("## What is")[0]))

@@ -82,3 +82,10 @@ def test_a_process_of_another_version_sees_that_it_does_not_know_a_setting() -> 
         Config.of_tree({"run": {"no_setting": 1}})
     with pytest.raises(ValueError, match="nowhere"):
         Config.of_tree({"run": {"display": "nowhere"}})
+
+
+def test_the_agent_that_is_told_of_an_image_gets_one() -> None:
+    typed = configured(["agent=visual", "observation.type=image"])
+    assert configured(["agent=visual"]).measured() == typed.measured()
+    webarena = configured(["task=webarena", "task.path=tasks.json", "agent=visual"])
+    assert (webarena.observation.type, webarena.action_set.value) == ("image", "cairn")

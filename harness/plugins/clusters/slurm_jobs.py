@@ -27,6 +27,8 @@ from harness.errors import ConfigError
 FOLDER = "slurm"
 """In a run folder: what is kept of its jobs."""
 _KNOWN = "jobs.json"
+_OFTEN = 1_000_000
+"""How often a job may run out of time and be queued again: the run's own limits end it, not submitit's default of 3."""
 _SHARD, _NUMBER, _FOLDER = (
     re.compile(form, re.ASCII) for form in ("[0-9]{1,6}", "[0-9]{1,18}(_[0-9]{1,9})?", "[0-9a-f]{16}")
 )
@@ -93,7 +95,11 @@ class SlurmJobs:
             pass
         options = ({"partition": settings.partition} if settings.partition else {}) | settings.sbatch
         try:
-            self._executor = submitit.AutoExecutor(folder=folder / self._own, cluster=settings.cluster)
+            self._executor = submitit.AutoExecutor(
+                folder=folder / self._own,
+                cluster=settings.cluster,
+                **{f"{settings.cluster}_max_num_timeout": _OFTEN},
+            )
             self._executor.update_parameters(
                 name="cairn",
                 timeout_min=settings.time_min,

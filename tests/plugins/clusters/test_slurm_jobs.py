@@ -1,6 +1,7 @@
 """Jobs of earlier starts, before programs that answer as those of Slurm."""
 
 import os
+import signal
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,6 +62,30 @@ def test_settings_are_not_changed_while_jobs_run(folder: Path) -> None:
         SlurmJobs(folder, settings, digest="b")
     (folder / "jobs.json").write_text((folder / "jobs.json").read_text().replace(',"digest":"a"', ""))
     assert SlurmJobs(folder, settings, digest="b").running() == (1, 2), "of before digests were kept"
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_job_is_queued_again_however_often_it_runs_out_of_time(folder: Path) -> None:
+    from submitit.core.job_environment import JobEnvironment, SignalHandler
+    from submitit.core.utils import DelayedSubmission
+
+    queued: list[int] = []
+
+    class Job(JobEnvironment):
+        global_rank = 0
+
+        def _requeue(self, countdown: int) -> None:
+            queued.append(countdown)
+
+    jobs = SlurmJobs(folder, ExecutorSettings(kind="slurm", shards=1, time_min=240))
+    jobs.submit({1: ["true"]})
+    paths = jobs.by_shard[1].paths
+    for _ in range(20):
+        at_the_end = SignalHandler(Job(), paths, DelayedSubmission.load(paths.submitted_pickle))
+        at_the_end._start_time -= 240 * 60
+        with pytest.raises(SystemExit):
+            at_the_end.checkpoint_and_try_requeue(signal.SIGUSR2)
+    assert len(queued) == 20
 
 
 @pytest.mark.usefixtures("programs")
