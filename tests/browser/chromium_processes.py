@@ -35,4 +35,4 @@ def kill_network_service() -> None:
 
 def _kill(process: psutil.Process) -> None:
     process.kill()
-    process.wait(timeout=60)
+    process.wait(timeout=600)

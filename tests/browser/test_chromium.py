@@ -253,7 +253,7 @@ async def test_a_browser_that_opens_no_window_any_more_is_replaced_and_serves_th
             assert pool.starts == 2
             assert "'alive'" in await neighbour.act(InvalidAction()), "nobody took it away from those it still serves"
         with pytest.raises(psutil.NoSuchProcess):
-            assert old.wait(timeout=30) is None and psutil.Process(old.pid)
+            assert old.wait(timeout=600) is None and psutil.Process(old.pid)
         async with visiting(pool, web) as visit:
             assert pool.starts == 2
 

@@ -47,7 +47,7 @@ def bare(tmp_path: Path) -> Path:
 def bare_run(bare: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [str(bare), *arguments],
-        capture_output=True, text=True, check=False, timeout=300, cwd=bare.parent,
+        capture_output=True, text=True, check=False, timeout=1200, cwd=bare.parent,
         env={"PATH": os.devnull, "HOME": str(bare.parent), "PYTHONPATH": str(PROJECT)},
     )  # fmt: skip
 

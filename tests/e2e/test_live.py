@@ -126,7 +126,7 @@ def test_an_effect_is_not_repeated_after_a_kill(start: Starter, web: LiveStub, h
         family = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        psutil.wait_procs(family, timeout=60)
+        psutil.wait_procs(family, timeout=600)
     hold.set()
     done = start(*given)
     assert done.code == 0, done.out + done.err
@@ -152,7 +152,7 @@ def test_a_page_that_sends_something_when_a_resume_opens_it_again_is_a_doubt(
         family = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        psutil.wait_procs(family, timeout=60)
+        psutil.wait_procs(family, timeout=600)
     hold.set()
     done = start(*given)
     assert done.code == 0, done.out + done.err

@@ -101,7 +101,7 @@ def test_a_killed_episode_goes_on_in_the_page_of_its_seed(start: Starter, tmp_pa
         family = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        psutil.wait_procs(family, timeout=60)
+        psutil.wait_procs(family, timeout=600)
     before = decided(folder)
     resumed = start(*chosen, "fail_under=1.0")
     assert resumed.code == 0, resumed.out + resumed.err
@@ -170,7 +170,7 @@ def test_a_sweep_that_is_killed_again_and_again_earns_the_same(start: Starter, t
             family = psutil.Process(process.pid).children(recursive=True)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            psutil.wait_procs(family, timeout=60)
+            psutil.wait_procs(family, timeout=600)
     last = start(*chosen)
     assert last.code == 0, last.out + last.err
     undisturbed, played = episodes(solved), episodes(folder)

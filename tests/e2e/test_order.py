@@ -21,7 +21,7 @@ def test_a_decision_is_fsynced_before_the_browser_acts_on_it(tmp_path: Path) -> 
     trace = tmp_path / "trace"
     run = command("task=smoke", "task.ids=[2]", "executor=inline", "workers=1", "run.report=false", root=tmp_path / "r")
     traced = ["strace", "-f", "-y", "-s", "2000", "-e", "trace=write,writev,sendto,sendmsg,fsync", "-o", str(trace)]
-    done = subprocess.run([*traced, *run], capture_output=True, text=True, check=False, env=environment(), timeout=200)
+    done = subprocess.run([*traced, *run], capture_output=True, text=True, check=False, env=environment(), timeout=1200)
     assert done.returncode == 0, done.stdout + done.stderr
     events = list(events_in(trace))
     decided = [index for index, event in enumerate(events) if event == "decided"]

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 def replay(journal: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "harness.main", "replay", journal],
-        capture_output=True, text=True, check=False, cwd=PROJECT, env=environment(), timeout=120,
+        capture_output=True, text=True, check=False, cwd=PROJECT, env=environment(), timeout=1200,
     )  # fmt: skip
 
 

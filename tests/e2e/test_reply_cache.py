@@ -153,7 +153,7 @@ async def killed(sweeps: Sweeps, name: str, *overrides: str, when: Any) -> Async
         except psutil.NoSuchProcess:
             continue
     await process.wait()
-    psutil.wait_procs(family, timeout=30)
+    psutil.wait_procs(family, timeout=600)
     yield len(sweeps.endpoint.asked)
 
 

@@ -86,7 +86,7 @@ def test_a_killed_run_goes_on_and_comes_to_the_same(start: Starter, tmp_path: Pa
         family = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        psutil.wait_procs(family, timeout=30)  # workers end when they miss their parent, and may write until then
+        psutil.wait_procs(family, timeout=600)  # workers end when they miss their parent, and may write until then
     persisted = decided(folder)
     assert 0 < persisted < undisturbed["invocation"]["model_requests"]
 
@@ -123,7 +123,7 @@ def test_an_interrupted_run_ends_cleanly_and_says_how_to_go_on(start: Starter, t
     with running("task=smoke", "task.limit=3", "workers=1", root=tmp_path / "results") as process:
         wait_until(lambda: decided(folder) >= 4)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=600)
     assert process.returncode == 130
     assert b"run the same command to continue" in out
     assert b"Traceback" not in out

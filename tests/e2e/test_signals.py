@@ -69,7 +69,7 @@ def test_a_run_that_is_ended_in_its_last_reset_ends_the_command_and_says_what_it
         log = tmp_path / "results" / "run" / "run.log"
         wait_until(lambda: log.exists() and "worker 0 ended" in log.read_text())
         run.send_signal(signal.SIGTERM)
-        said, _ = run.communicate(timeout=30)
+        said, _ = run.communicate(timeout=600)
     assert run.returncode == 0, said
     assert "stopping after" in said and "Traceback" not in said
     assert Start(0, said, "", tmp_path / "results" / "run").summary["passed"] == 1
@@ -84,7 +84,7 @@ def test_a_run_whose_output_nobody_reads_any_more_stops_and_goes_on_later(
     with errors.open("wb") as kept, starting(overrides, deployment, tmp_path / "results", stderr=kept) as run:
         assert run.stdout is not None
         run.stdout.close()
-        assert run.wait(timeout=60) == 130, errors.read_text()
+        assert run.wait(timeout=600) == 130, errors.read_text()
     assert errors.read_text() == ""
     assert goes_on(overrides, deployment, tmp_path / "results") == 0
 
@@ -118,7 +118,7 @@ def test_a_hang_up_stops_a_run_kindly_unless_it_is_ignored(
         else:
             run.send_signal(signal.SIGHUP)
         try:
-            code = run.wait(timeout=60)
+            code = run.wait(timeout=600)
         finally:
             run.kill()
     if hangs_up != "the terminal":
@@ -130,6 +130,6 @@ def test_a_hang_up_stops_a_run_kindly_unless_it_is_ignored(
 
 def goes_on(overrides: list[str], deployment: Deployment, root: Path) -> int:
     with starting(overrides, deployment, root) as run:
-        said, _ = run.communicate(timeout=60)
+        said, _ = run.communicate(timeout=600)
     assert "passed" in said, said
     return run.returncode

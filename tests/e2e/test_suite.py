@@ -112,7 +112,7 @@ def test_a_suite_that_is_killed_again_and_again_ends_as_one_that_was_not(
             family = psutil.Process(process.pid).children(recursive=True)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            psutil.wait_procs(family, timeout=60)
+            psutil.wait_procs(family, timeout=600)
     last = start(*given)
     assert last.code == 0, last.out + last.err
     assert passed(last.summary) == EXPECTED

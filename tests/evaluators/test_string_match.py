@@ -122,7 +122,7 @@ async def test_the_token_rule_is_applied_beside_the_event_loop(monkeypatch: pyte
 
     def tokens(text: str) -> list[str]:
         asked.set()
-        assert goes_on.wait(timeout=30), "the event loop waits for it"
+        assert goes_on.wait(timeout=600), "the event loop waits for it"
         return text.replace(".", " .").split()
 
     monkeypatch.setattr("harness.evaluators.text_match._tokenizer", lambda: tokens)

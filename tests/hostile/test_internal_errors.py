@@ -60,7 +60,7 @@ def ended(place: str, fault: str, tmp: Path, *further: str) -> tuple[subprocess.
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=1200,
         env={**environment(), "TMPDIR": str(tmp), "MY_API_KEY": KEY, "PYTHONPATH": str(PROJECT)},
         cwd=tmp,
     )

@@ -312,7 +312,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 def replay(place: Place, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "harness.main", "replay", str(place.run / JOURNAL), *arguments],
-        capture_output=True, text=True, check=False, timeout=120, cwd=PROJECT, env={**environment(), "CANARY": SECRET, **env},
+        capture_output=True, text=True, check=False, timeout=1200, cwd=PROJECT, env={**environment(), "CANARY": SECRET, **env},
     )  # fmt: skip
 
 

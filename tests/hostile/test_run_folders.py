@@ -185,7 +185,7 @@ def test_the_real_command_refuses_the_folder_at_once(place: Place, at: str, thin
     PUT[thing](place.run / at, place)
     done = subprocess.run(
         [sys.executable, str(PROJECT / "run.py"), "task=smoke", f"run.root={place.run.parent}", "run.id=run"],
-        capture_output=True, text=True, check=False, timeout=120, env=environment(), cwd=place.run.parent,
+        capture_output=True, text=True, check=False, timeout=1200, env=environment(), cwd=place.run.parent,
     )  # fmt: skip
     assert done.returncode == 3, done.stdout + done.stderr
     assert str(place.run / at) in done.stderr and len(done.stderr.splitlines()) == 1

@@ -287,7 +287,7 @@ async def test_a_low_limit_of_files_is_raised_where_the_system_grants_it(
 def run(*overrides: str, root: Path, before: str = "") -> tuple[int, str]:
     line = command(*overrides, root=root)
     shell = ["/bin/sh", "-c", f'{before} exec "$@"', "sh", *line] if before else line
-    done = subprocess.run(shell, capture_output=True, text=True, check=False, timeout=300, env=environment(), cwd=root)
+    done = subprocess.run(shell, capture_output=True, text=True, check=False, timeout=1200, env=environment(), cwd=root)
     return done.returncode, done.stderr
 
 

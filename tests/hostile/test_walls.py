@@ -292,6 +292,6 @@ async def test_a_real_browser_gives_the_cookie_to_no_other_port(browser: Browser
 def test_a_run_resets_its_own_sites_with_its_own_key(tmp_path: Path) -> None:
     line = command("task.limit=2", "workers=1", "run.report=false", root=tmp_path)
     done = subprocess.run(
-        line, capture_output=True, text=True, check=False, timeout=300, env=environment(), cwd=tmp_path
+        line, capture_output=True, text=True, check=False, timeout=1200, env=environment(), cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr

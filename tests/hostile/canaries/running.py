@@ -85,7 +85,7 @@ def run(
     )  # fmt: skip
     watch.begin(process.pid)
     try:
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=1200)
     finally:
         process.kill()
         watch.end()

@@ -125,7 +125,7 @@ async def test_an_answer_is_scored_beside_the_event_loop(monkeypatch: pytest.Mon
 
     def scored(*_: str) -> float:
         asked.set()
-        return float(goes_on.wait(timeout=60))
+        return float(goes_on.wait(timeout=600))
 
     asked = threading.Event()
     monkeypatch.setattr("harness.plugins.assistantbench.assistantbench.score", scored)

@@ -111,7 +111,7 @@ def flooded(script: str, folder: Path, *kind: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "tests.plugins.process_agent.flooded", str(path), str(folder), *kind],
         capture_output=True,
-        timeout=400,
+        timeout=1200,
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()[-3000:]

@@ -379,7 +379,7 @@ async def test_the_process_dies_with_the_worker(tmp_path: Path) -> None:
     os.close(process._lifeline)
     process._lifeline = None
     assert await process.ended() == 137 and not folder.exists()
-    _, alive = psutil.wait_procs(found, timeout=30)
+    _, alive = psutil.wait_procs(found, timeout=600)
     assert alive == []
 
 
@@ -425,5 +425,5 @@ def test_without_proc_all_ends_with_the_worker(tmp_path: Path) -> None:
         assert time.monotonic() < deadline
     os.close(ours)
     assert process.wait(30) == 137
-    _, alive = psutil.wait_procs(found, timeout=30)
+    _, alive = psutil.wait_procs(found, timeout=600)
     assert alive == []

@@ -53,7 +53,7 @@ async def played(
 
 
 async def ended(process: "subprocess.Popen[bytes]") -> str:
-    out, _ = await asyncio.to_thread(process.communicate, timeout=600)
+    out, _ = await asyncio.to_thread(process.communicate, timeout=1200)
     return out.decode()
 
 

@@ -89,7 +89,7 @@ class SmallSite:
     def type(self, *words: str, env: Mapping[str, str] | None = None) -> Typed:
         """`harness sites WORDS[0] SET WORDS[1:]`."""
         with self.start(*words, env=env) as process:
-            out, err = process.communicate(timeout=600)
+            out, err = process.communicate(timeout=1200)
         return Typed(process.returncode, out, err)
 
     def done(self, *words: str) -> str:

@@ -45,7 +45,7 @@ def test_four_processes_lose_no_acknowledged_row_though_one_is_killed(tmp_path: 
     acknowledged = [int(victim.stdout.readline()) for _ in range(killed_at)]
     os.kill(victim.pid, signal.SIGKILL)
     for process in processes:
-        out, _ = process.communicate(timeout=240)
+        out, _ = process.communicate(timeout=1200)
         acknowledged += [int(line) for line in out.splitlines() if line.strip()]
     assert [process.returncode for process in processes] == [0, 0, 0, -signal.SIGKILL]
 

@@ -117,7 +117,7 @@ def play(folder: Path, asked: str, *, before: str = "", **variables: str) -> sub
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=1200,
     )
 
 

@@ -38,7 +38,7 @@ class Apps:
             text=True,
             cwd=self.folder,
             env=environment(),
-            timeout=600,
+            timeout=1200,
             check=False,
         )
         return Typed(done.returncode, done.stdout, done.stderr)

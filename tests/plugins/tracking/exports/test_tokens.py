@@ -104,7 +104,7 @@ def played(folder: Path, *settings: str, killed_after: Sequence[int] = ()) -> Pa
             family = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            psutil.wait_procs(family, timeout=60)
+            psutil.wait_procs(family, timeout=600)
     return run
 
 
