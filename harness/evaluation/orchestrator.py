@@ -178,7 +178,8 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
         played = Run(folder, scoring=config.scoring.value, scanned=found)
         whose = _look_through(played, config.run.report and whole)
-        summary = _timed(_summary(config, played, found, tasks, invocation=invocation, whose=whose), given.begun)
+        asked_for = played.current()
+        summary = _timed(_summary(config, asked_for, found, tasks, invocation=invocation, whose=whose), given.begun)
         with _results(run, summary, left, console, begun=given.begun):
             _write_reports(config, run, tasks, found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
@@ -187,7 +188,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         if not (left.pending or left.retries):
             retry_request.settle(policy, run, tasks, found.outcomes, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)  # last: it says that all reports are written
-        below = below_least(played, config.fail_under_of)
+        below = below_least(asked_for, config.fail_under_of)
         code = exit_code_of(console, summary.statistics.all, config.fail_under, below, left_out=played.left_out)
         return ExitCode.UNSCORED if left.retries and code is ExitCode.DONE else code
 
