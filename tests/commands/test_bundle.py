@@ -7,7 +7,7 @@ import resource
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -223,6 +223,27 @@ def test_a_manifest_or_a_summary_that_says_otherwise_is_found(bundle: Path, caps
     del files["2.traj.jsonl"]
     assert main(["verify", str(forged(written(bundle, files), lambda files: None))]) == 1
     assert "task 2, trial 0 has a score but no journal" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("drifts", "code"), [([("a", "b")], 0), ([], 1), ([("b", "a"), ("x", "b")], 1)], ids=["accepted", "none", "others"]
+)
+def test_a_run_that_went_on_with_an_accepted_other_model_is_verified(
+    folder: Path, drifts: Sequence[tuple[str, str]], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its journals name the settings with which each attempt began, `run.json` those of the latest start."""
+    one = a_task("1", reference_answers=MUST)
+    with RunFolder.open(folder.with_name("other"), durability=Durability.none) as run:
+        kept = {name: run.artifacts.put(dumps({"llm.model": name})) for name in "ab"} | {"x": "0" * 64}
+        play(run, one, "12 of them", scored("corrected", 1.0), config_digest=kept["a"])
+        about = {"tasks": ["1"], "trials": 1, "model": "b", "config_digest": kept["b"]}
+        run.write("run.json", dumps(about))
+        lines = [dumps({"at": 0.0, "from": kept[before], "to": kept[now], "changed": {}}) for before, now in drifts]
+        run.write("drift.jsonl", b"".join(line + b"\n" for line in lines))
+    assert main(["bundle", str(folder.with_name("other"))]) == 0
+    capsys.readouterr()
+    assert main(["verify", str(folder.with_name("other.cairn"))]) == code
+    assert ("run.json: model: 'b', but the settings of its journals have a" in capsys.readouterr().out) == bool(code)
 
 
 def test_a_journal_that_was_changed_and_hashed_again_is_found(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
