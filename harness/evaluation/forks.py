@@ -8,7 +8,7 @@ Why: docs/decisions/resume.md#a-fork-is-a-resume-of-a-journal-that-another-run-b
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -176,9 +176,9 @@ class _Plan:
     point: ForkPoint
     selected: Sequence[Task]
     """The tasks of this start, as far as the fork may have them."""
-    forked: Mapping[str, None]
+    forked: dict[str, None]
     """Ids of those that were forked in earlier starts; so `left_out`."""
-    left_out: Mapping[str, None]
+    left_out: dict[str, None]
     whole: Collection[str]
     """Of `selected`, ids of those of which all journals are there."""
     chosen: tuple[Task, ...] | None
