@@ -45,13 +45,16 @@ def play(
     trajectory: str | None = None,
     actions: int | None = None,
     html: str | None = None,
+    config_digest: str = "c",
+    trial: int = 0,
 ) -> Path:
     """An episode that ended with `answer`; None = it did not end."""
     seen = Observation(url="http://shop.localhost/", title="", tabs=(), text="x", fingerprint="f")
     evidence = Evidence(url="http://shop.localhost/", title="", html=html, trajectory=trajectory, actions=actions)
-    with run.journal(task.task_id) as journal:
+    digest = task_digest(task)
+    with run.journal(task.task_id, trial) as journal:
         journal.append(
-            Opened(attempt=1, trial=0, task=task, task_digest=task_digest(task), config_digest="c", seed=0, at=0.0),
+            Opened(attempt=1, trial=trial, task=task, task_digest=digest, config_digest=config_digest, seed=0, at=0.0)
         )
         journal.append(Acted(step=0, outcome=Done(), observation=seen, elapsed_ms=1.0, at=0.0))
         if answer is not None:

@@ -141,21 +141,74 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
     """
     if fork is None:
         return tuple(tasks)
-    known = _recorded(run.path)
+    with _planned(fork, run.path, tasks, trials=trials, say=say) as plan:
+        if plan.chosen:
+            _write(run, plan.point, plan.chosen, trials=trials, measured=measured, say=say)
+    if plan.chosen is not None:
+        # With those of other selections, which a later start may name again.
+        forked = plan.forked | dict.fromkeys(task.task_id for task in plan.chosen)
+        offered = (task.task_id for task in plan.selected)
+        left_out = dict.fromkeys(task_id for task_id in (*plan.left_out, *offered) if task_id not in forked)
+        run.write(FORK_NAME, dumps(plan.point.described() | {"tasks": [*forked], "left_out": [*left_out]}) + b"\n")
+    return plan.tasks
+
+
+def forked_tasks(
+    fork: str | None, folder: Path, tasks: Sequence[Task], *, trials: int, say: Callable[[str], None]
+) -> tuple[Task, ...]:
+    """Those of the tasks that a start would play; nothing is written. Arguments and errors are as of `begin_fork`.
+
+    Args:
+        folder: The folder of the fork; it need not be there.
+    """
+    if fork is None:
+        return tuple(tasks)
+    with _planned(fork, folder, tasks, trials=trials, say=say) as plan:
+        for task in plan.chosen or ():
+            _inherited(plan.point, task)
+    return plan.tasks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """What a start of a fork has to write."""
+
+    point: ForkPoint
+    selected: Sequence[Task]
+    """The tasks of this start, as far as the fork may have them."""
+    forked: dict[str, None]
+    """Ids of those that were forked in earlier starts; so `left_out`."""
+    left_out: dict[str, None]
+    whole: Collection[str]
+    """Of `selected`, ids of those of which all journals are there."""
+    chosen: tuple[Task, ...] | None
+    """Those to fork now; None = nothing is left to ask of the parent, which may have been deleted."""
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """Those that the fork has then."""
+        has = {*self.whole, *(task.task_id for task in self.chosen or ())}
+        return tuple(task for task in self.selected if task.task_id in has)
+
+
+@contextmanager
+def _planned(
+    fork: str, folder: Path, tasks: Sequence[Task], *, trials: int, say: Callable[[str], None]
+) -> Iterator[_Plan]:
+    """What is to be written; the parent, where it is needed, is not played meanwhile."""
+    known = _recorded(folder)
     point = ForkPoint.of(fork, known)
-    _check_folder(run, point, known)
+    _check_folder(folder, point, known)
     selected = [task for task in tasks if point.task_id in (None, task.task_id)]
     forked, left_out = _forked(known if known is not None and point.is_described_by(known) else None, selected)
-    whole = {task.task_id for task in selected if task.task_id in forked and _is_whole(run, task, trials)}
-    offered = [task.task_id for task in selected]
-    # The parent is not needed any more, and may have been deleted.
-    if whole and whole.union(left_out).issuperset(offered):
-        return tuple(task for task in selected if task.task_id in whole)
+    whole = {task.task_id for task in selected if task.task_id in forked and _is_whole(folder, task, trials)}
+    plan = _Plan(point=point, selected=selected, forked=forked, left_out=left_out, whole=whole, chosen=None)
+    if whole and whole.union(left_out).issuperset(task.task_id for task in selected):
+        yield plan
+        return
     try:
         with _held(point):
-            chosen = _chosen(point, tasks, whole, say)
-            if chosen:
-                _write(run, point, chosen, trials=trials, measured=measured, say=say)
+            yield replace(plan, chosen=_chosen(point, tasks, whole, say))
     except (HarnessError, OSError) as error:
         if is_run_folder(point.run):
             raise
@@ -164,12 +217,6 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
             f"there is no run {absent}, which run.fork={fork[:200]} names; give RUN@STEP or RUN/TASK@STEP of a run"
             " that is there"
         ) from error
-    whole |= {task.task_id for task in chosen}
-    # With those of other selections, which a later start may name again.
-    forked |= dict.fromkeys(task.task_id for task in chosen)
-    left_out = {task_id: None for task_id in (*left_out, *offered) if task_id not in forked}
-    run.write(FORK_NAME, dumps(point.described() | {"tasks": [*forked], "left_out": [*left_out]}) + b"\n")
-    return tuple(task for task in selected if task.task_id in whole)
 
 
 def _forked(known: JsonObject | None, selected: Sequence[Task]) -> tuple[dict[str, None], dict[str, None]]:
@@ -182,8 +229,8 @@ def _forked(known: JsonObject | None, selected: Sequence[Task]) -> tuple[dict[st
     return forked, dict.fromkeys(known.get("left_out", others))
 
 
-def _is_whole(run: RunFolder, task: Task, trials: int) -> bool:
-    return all(run.journal_path(task.task_id, trial).exists() for trial in range(trials))
+def _is_whole(folder: Path, task: Task, trials: int) -> bool:
+    return all((folder / journal_name(task.task_id, trial)).exists() for trial in range(trials))
 
 
 @contextmanager
@@ -206,20 +253,18 @@ def _recorded(folder: Path) -> JsonObject | None:
     return SideFile[JsonObject](FORK_NAME, dict).find(folder)
 
 
-def _check_folder(run: RunFolder, point: ForkPoint, known: JsonObject | None) -> None:
+def _check_folder(folder: Path, point: ForkPoint, known: JsonObject | None) -> None:
     """See that the folder is new, or a fork from the same step."""
-    for (task_id, _), outcome in scan(run.path).outcomes.items():
+    for (task_id, _), outcome in scan(folder).outcomes.items():
         fork = outcome.fork
         if fork is None or (fork.run, fork.step) != (point.name, point.step):
             what = "no fork" if fork is None else f"a fork of {fork.run} at step {fork.step}"
             raise ConfigError(
-                f"{run.path} holds task {task_id} as {what}, and not of {point.name} at step {point.step}; choose"
+                f"{folder} holds task {task_id} as {what}, and not of {point.name} at step {point.step}; choose"
                 " another folder with run.id=NAME"
             )
     if known is not None and (known.get("task"), known.get("trial")) != (point.task_id, point.trial):
-        raise ConfigError(
-            f"{run.path} is a fork of other tasks of {point.name}; choose another folder with run.id=NAME"
-        )
+        raise ConfigError(f"{folder} is a fork of other tasks of {point.name}; choose another folder with run.id=NAME")
 
 
 def _chosen(
@@ -268,12 +313,7 @@ def _write(  # noqa: PLR0913 (as `begin_fork`)
     # addresses.
     digest, changed = keep_settings(run, measured), set[str]()
     for task in tasks:
-        inherited = inherit(point.journal(task.task_id), point.step)
-        if inherited.opened.task_digest != task_digest(task):
-            raise ConfigError(
-                f"{point.run} was played with another version of task {task.task_id}; put its task file back, then fork"
-                " again"
-            )
+        inherited = _inherited(point, task)
         before = settings_of(
             ArtifactStore(point.run / "artifacts", redactor=run.redactor), inherited.opened.config_digest
         )
@@ -290,6 +330,17 @@ def _write(  # noqa: PLR0913 (as `begin_fork`)
     settings = ", ".join(sorted(changed)) or "nothing"
     say(f"forked {_listed('task', [task.task_id for task in tasks])} of {point.run} at step {point.step}; "
         f"changed settings: {settings}")  # fmt: skip
+
+
+def _inherited(point: ForkPoint, task: Task) -> Inheritance:
+    """Raises: ConfigError: The parent lacks the step, or played another version of the task."""
+    inherited = inherit(point.journal(task.task_id), point.step)
+    if inherited.opened.task_digest != task_digest(task):
+        raise ConfigError(
+            f"{point.run} was played with another version of task {task.task_id}; put its task file back, then fork"
+            " again"
+        )
+    return inherited
 
 
 def fork_trials(run: RunFolder, task: Task, trial: int, *, step: int, trials: Sequence[int]) -> None:

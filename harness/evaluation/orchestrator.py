@@ -29,7 +29,7 @@ from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.embedded import is_embedded_endpoint
 from harness.evaluation.endpoint_settings import check_keys, load_prices
-from harness.evaluation.forks import begin_fork, check_fork
+from harness.evaluation.forks import begin_fork, check_fork, forked_tasks
 from harness.evaluation.preflight import check_before, tasks_on_sites, what_is_missing
 from harness.evaluation.reply_caches import check_reply_caches
 from harness.evaluation.reset_hooks import unresettable
@@ -98,11 +98,11 @@ async def evaluate(  # noqa: PLR0913 (what a start of a run is)
     """
     begun = time.monotonic() if begun is None else begun
     check_plugins(config)
+    check_fork(config)
     if config.run.dry:
         return await _tried_dry(config, folder, console)
     check_inputs(config.browser, config.executor)
     check_reply_caches(config.llm, config.judge)
-    check_fork(config)
     if config.agent._target_ is None and config.agent.kind == "process":
         _say_what_confines(config, console)
         if config.llm.cache not in (None, "off"):
@@ -113,6 +113,7 @@ async def evaluate(  # noqa: PLR0913 (what a start of a run is)
 async def _tried_dry(config: Config, folder: Path, console: Terminal) -> int:
     policy, tasks = pending_policy(config), load_tasks(config)
     keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
+    tasks = forked_tasks(config.run.fork, folder, tasks, trials=config.trials, say=console.say)
     outcomes = scan(folder).outcomes
     policy = retry_request.standing(policy, folder, tasks, outcomes, trials=config.trials)
     pending = tasks_on_sites(pending_jobs(tasks, config.trials, outcomes, policy), outcomes)
@@ -178,7 +179,8 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
         played = Run(folder, scoring=config.scoring.value, scanned=found)
         whose = _look_through(played, config.run.report and whole)
-        summary = _timed(_summary(config, played, found, tasks, invocation=invocation, whose=whose), given.begun)
+        asked_for = played.current()
+        summary = _timed(_summary(config, asked_for, found, tasks, invocation=invocation, whose=whose), given.begun)
         with _results(run, summary, left, console, begun=given.begun):
             _write_reports(config, run, tasks, found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
@@ -187,7 +189,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         if not (left.pending or left.retries):
             retry_request.settle(policy, run, tasks, found.outcomes, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)  # last: it says that all reports are written
-        below = below_least(played, config.fail_under_of)
+        below = below_least(asked_for, config.fail_under_of)
         code = exit_code_of(console, summary.statistics.all, config.fail_under, below, left_out=played.left_out)
         return ExitCode.UNSCORED if left.retries and code is ExitCode.DONE else code
 

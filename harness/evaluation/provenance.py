@@ -80,8 +80,7 @@ def _asked(info: RunInfo) -> Tree:
     return {
         "benchmark": info.benchmark,
         "scoring": info.dialect,
-        "trials": info.trials,
-        "tasks": info.tasks,
+        **({"trials": info.trials, "tasks": info.tasks} if info.tasks else {}),
         **({_WEIGHTS: info.benchmarks} if info.benchmarks else {}),
     }
 

@@ -1,6 +1,7 @@
 """What `run.json` says of a run: what it is about, and with what it is made."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.codec import JsonObject, digest
@@ -32,8 +33,13 @@ def describe_run(  # noqa: PLR0913 (what a run is)
     config_digest: str,
     is_begun: bool,
     accepted: Callable[[str], None] | None,
+    is_open: bool = False,
 ) -> None:
-    """Write down with what the run is made, once it can be: versions are those of before."""
+    """Write down with what the run is made, once it can be: versions are those of before.
+
+    Args:
+        is_open: Its episodes are asked for while it goes on: which they are is left to its journals.
+    """
     now, measured = environment(config.browser), config.measured()
     found = versions(now, config.sites, tasks)
     check_version_drift(found, run, is_begun=is_begun, accepted=accepted)
@@ -53,7 +59,8 @@ def describe_run(  # noqa: PLR0913 (what a run is)
             {name: measured[name] for name in sorted(measured) if name.startswith(("agent.", "action_set"))}
         ),
     }
-    describe(run, config.tree(), about(config, tasks, run.path), now=now, known=known)
+    info = about(config, tasks, run.path)
+    describe(run, config.tree(), replace(info, tasks=()) if is_open else info, now=now, known=known)
 
 
 def describe_unplayed(config: Config, run: RunFolder, tasks: Sequence[Task]) -> None:

@@ -48,7 +48,7 @@ def print_sweep(console: Terminal, runs: Sequence[SweepRun]) -> None:
 def _figures(folder: Path) -> tuple[str, ...]:
     if not (folder / "run.json").is_file():
         return ("",) * 7
-    whole = Run(folder).statistics_of_readable().all
+    whole = Run(folder).current().statistics_of_readable().all
     rate = whole.rate
     return (
         *map(str, (whole.passed, whole.failed, whole.unscored)),

@@ -25,7 +25,7 @@ def write_reports(folder: RunFolder, known: RunInfo, run: Run, *, console: Conso
         console: Where annotations go.
     """
     results = selected(results_of((one.result for one in run.readable()), known), known)
-    notes = tuple(one.headline for one in run.measured)
+    notes = tuple(one.headline for one in run.current().measured)
     found = beside(statistics_of(results, known.benchmarks, notes=notes), run.folder, results)
     folder.write("junit.xml", junit(known, results).encode())
     text = markdown(

@@ -35,7 +35,7 @@ class RunInfo:
     model: str
     agent: str
     tasks: tuple[str, ...]
-    """Task ids of the run, begun or not; empty if unknown."""
+    """Task ids of the run, begun or not; () = those of its journals, as of a run that was served."""
     trials: int
     fork: ForkOrigin | None = None
     """Where it was forked; None = it is not a fork."""

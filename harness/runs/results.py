@@ -5,7 +5,7 @@ words, by which failures are grouped; the sentence beside it is the evaluator's 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from harness.journal.index import EpisodeResult
@@ -186,8 +186,14 @@ def not_begun(task_id: str, trial: int, *, site: str = "-", cluster: str = "") -
 
 def selected(results: Iterable[Result], known: RunInfo) -> tuple[Result, ...]:
     """Those of the tasks and trials a run is about now; a folder may hold more from earlier starts."""
-    tasks = set(known.tasks)
-    return tuple(one for one in results if one.task_id in tasks and one.trial < known.trials)
+    counts = is_selected(known)
+    return tuple(one for one in results if counts(one.task_id, one.trial))
+
+
+def is_selected(known: RunInfo) -> Callable[[str, int], bool]:
+    """Says of a task and trial whether a run is about them now: about all, where its tasks are not known."""
+    tasks = frozenset(known.tasks)
+    return lambda task_id, trial: not tasks or (task_id in tasks and trial < known.trials)
 
 
 def page_of(episode: EpisodeResult | Episode) -> str:

@@ -16,7 +16,7 @@ from harness.runs.about import DESCRIPTION, SUMMARY, RunInfo, recorded_scoring, 
 from harness.runs.attribution import Attributions
 from harness.runs.episode import Episode, RunFiles
 from harness.runs.measures import Measured, measures_of
-from harness.runs.results import Result, results_of
+from harness.runs.results import Result, is_selected, results_of
 from harness.runs.statistics import Statistics, beside, statistics_of
 
 
@@ -128,6 +128,20 @@ class Run:
         """The same, without the episodes of damaged journals."""
         found = statistics_of(self.results, self.about.benchmarks, notes=tuple(one.headline for one in self.measured))
         return beside(found, self.folder, self.results)
+
+    def current(self) -> "Run":
+        """The same, of the tasks and trials that the run is about now; a folder may hold more from earlier starts.
+
+        Journals that turn out to be damaged in one of the two are left out of both.
+        """
+        entries, counts = self._scan.entries, is_selected(self.about)
+        kept = tuple(one for one in entries if counts(one.outcome.task_id, one.outcome.trial))
+        if len(kept) == len(entries):
+            return self
+        scanned = replace(self._scan, entries=kept)
+        found = Run(self.folder, scoring=self._given, scanned=scanned, attributions=self._attributions)
+        found._left_out = self._left_out
+        return found
 
     @cached_property
     def measured(self) -> tuple[Measured, ...]:

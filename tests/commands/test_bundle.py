@@ -7,7 +7,7 @@ import resource
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -17,8 +17,12 @@ import pytest
 import zstandard
 
 from harness.choices import Durability
+from harness.cli import configured
 from harness.codec import dumps, loads, plain, seal
 from harness.errors import ConfigError, StorageError
+from harness.evaluation import run_description
+from harness.evaluation.config_drift import keep_settings
+from harness.evaluation.run_description import describe_run
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.bundles.archive import BundleDamaged, opened, write_archive
@@ -28,6 +32,7 @@ from harness.plugins.bundles.verification import AS_RECORDED
 from harness.reports.summary import Invocation, as_json, summarize
 from harness.runs import Run
 from harness.runs.intervals import wilson
+from harness.runs.results import selected
 from harness.secrets.secret_detection import secrets_in
 from tests.e2e.conftest import environment
 from tests.scored_runs import FUZZY, MUST, a_task, play, scored
@@ -223,6 +228,41 @@ def test_a_manifest_or_a_summary_that_says_otherwise_is_found(bundle: Path, caps
     del files["2.traj.jsonl"]
     assert main(["verify", str(forged(written(bundle, files), lambda files: None))]) == 1
     assert "task 2, trial 0 has a score but no journal" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("drifts", "code"), [([("a", "b")], 0), ([], 1), ([("b", "a"), ("x", "b")], 1)], ids=["accepted", "none", "others"]
+)
+def test_a_run_that_went_on_with_an_accepted_other_model_is_verified(
+    folder: Path, drifts: Sequence[tuple[str, str]], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its journals name the settings with which each attempt began, `run.json` those of the latest start."""
+    one = a_task("1", reference_answers=MUST)
+    with RunFolder.open(folder.with_name("other"), durability=Durability.none) as run:
+        kept = {name: run.artifacts.put(dumps({"llm.model": name})) for name in "ab"} | {"x": "0" * 64}
+        play(run, one, "12 of them", scored("corrected", 1.0), config_digest=kept["a"])
+        about = {"tasks": ["1"], "trials": 1, "model": "b", "config_digest": kept["b"]}
+        run.write("run.json", dumps(about))
+        lines = [dumps({"at": 0.0, "from": kept[before], "to": kept[now], "changed": {}}) for before, now in drifts]
+        run.write("drift.jsonl", b"".join(line + b"\n" for line in lines))
+    assert main(["bundle", str(folder.with_name("other"))]) == 0
+    capsys.readouterr()
+    assert main(["verify", str(folder.with_name("other.cairn"))]) == code
+    assert ("run.json: model: 'b', but the settings of its journals have a" in capsys.readouterr().out) == bool(code)
+
+
+def test_a_run_that_was_served_has_the_trials_of_its_journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients decide what is played, also until a kill: a task may have three trials, and another one none."""
+    monkeypatch.setattr(run_description, "environment", lambda _: {})
+    tasks, config = [a_task(number, reference_answers=MUST) for number in "12"], configured(["task=demo"])
+    with RunFolder.open(tmp_path / "served", durability=Durability.none) as run:
+        settings = keep_settings(run, config.measured())
+        describe_run(config, run, tasks, config_digest=settings, is_begun=False, accepted=None, is_open=True)
+        for trial in range(3):
+            play(run, tasks[0], "12 of them", scored("corrected", 1.0), config_digest=settings, trial=trial)
+    assert main(["bundle", str(tmp_path / "served")]) == main(["verify", str(tmp_path / "served.cairn")]) == 0
+    found = Run(tmp_path / "served")
+    assert [(one.task_id, one.trial) for one in selected(found.results, found.about)] == [("1", at) for at in range(3)]
 
 
 def test_a_journal_that_was_changed_and_hashed_again_is_found(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,10 @@ from harness.cli import configured
 from harness.episode.job import task_digest
 from harness.errors import ConfigError
 from harness.evaluation.config_drift import keep_settings
-from harness.evaluation.forks import begin_fork, check_fork
+from harness.evaluation.forks import begin_fork, check_fork, forked_tasks
+from harness.evaluation.orchestrator import evaluate
 from harness.journal.store import RunFolder
+from harness.reports.console import Terminal
 from tests.journal.episodes import acted, decided, opened, task
 
 TASKS = tuple(task(str(number)) for number in range(6))
@@ -71,6 +73,30 @@ def test_a_narrower_selection_with_more_trials_keeps_the_other_tasks(parent: Pat
 def test_tasks_that_are_selected_later_and_lack_the_step_are_left_out(parent: Path) -> None:
     fork = Fork(parent)
     assert (fork.start(0, 1), fork.start(1, 2), fork.start(1, 2)) == ("01", "1", "1")
+
+
+def test_a_dry_start_says_what_a_start_would_fork_and_writes_nothing(parent: Path) -> None:
+    def dry(of: str, folder: Path) -> tuple[str, list[str]]:
+        found = forked_tasks(of, folder, TASKS, trials=1, say=(said := list[str]()).append)
+        return "".join(one.task_id for one in found), said
+
+    fork, absent = parent.with_name("fork"), parent.with_name("absent")
+    sentence = f"not forked, as they ended before step 2: task {SHORT}"
+    assert dry(f"{parent}@2", fork) == ("0134", [sentence]) and not fork.exists()
+    assert dry(f"{parent}/1@2", fork) == ("1", [])
+    for of, why in ((f"{absent}/99@7", "there is no run"), (f"{parent}/1@7", "cannot be forked at step 7")):
+        with pytest.raises(ConfigError, match=why):
+            dry(of, fork)
+    begun = Fork(parent)
+    begun.start(0, 1)
+    before = sorted(begun.run.path.iterdir())
+    assert dry(f"{parent}@2", begun.run.path) == ("0134", [sentence]) and sorted(begun.run.path.iterdir()) == before
+
+
+async def test_a_dry_run_refuses_a_fork_of_nothing(tmp_path: Path) -> None:
+    config = configured(["task=demo", "run.dry=true", f"run.fork={tmp_path}/nosuch/99@7"])
+    with pytest.raises(ConfigError, match="there is no run"):
+        await evaluate(config, tmp_path / "fork", Terminal())
 
 
 @pytest.mark.integration

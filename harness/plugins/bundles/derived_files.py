@@ -105,18 +105,28 @@ class DerivedFiles:
                 " that, start the run again with all its tasks, and write the bundle again"
             )
         for key, setting in _SETTINGS.items():
-            right = {one[setting] for one in self._settings() if isinstance(one.get(setting), str)}
+            right = {one[setting] for one in self._settings(found) if isinstance(one.get(setting), str)}
             if key in found and right and found[key] not in right:
                 yield f"{key}: {found[key]!r:.80}, but the settings of its journals have {', '.join(sorted(right))}"
 
-    def _settings(self) -> Iterator[JsonObject]:
-        """The measured settings that the journals name."""
+    def _settings(self, description: JsonObject) -> Iterator[JsonObject]:
+        """The measured settings that the journals name, and those with which the latest start went on instead."""
         artifacts = ArtifactStore(self._folder / "artifacts")
-        for digest in {state.opened.config_digest for state in self._states.values()}:
+        named = {state.opened.config_digest for state in self._states.values()}
+        latest = description.get("config_digest")
+        went_on = {now for before, now in self._accepted() if before in named and now == latest}
+        for digest in named | went_on:
             try:
                 yield _object(artifacts.read(digest))
             except (JournalError, CodecError):
                 continue
+
+    def _accepted(self) -> Iterator[tuple[str, str]]:
+        """The changes of settings in `drift.jsonl`, by their digests."""
+        for line in (safe_files.read_if_there(self._folder / "drift.jsonl") or b"").splitlines():
+            match _object(line):
+                case {"from": str(before), "to": str(now)}:
+                    yield before, now
 
     def _summary_faults(self, found: JsonObject) -> Iterator[str]:
         if found["scoring"] not in DIALECTS:

@@ -15,6 +15,7 @@ from itertools import count
 
 from harness.api import ActionSet, ConfigError, EpisodeNews, HarnessError, HostedRun
 from harness.api.agent_kinds import AskingActionSet
+from harness.api.tasks import task_digest
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import Entry, Ledger
 from harness.plugins.environments.problem import (
@@ -477,7 +478,9 @@ class Environments:
     # Trials.
 
     def _recorded(self, entry: Entry) -> Recorded:
-        return Recorded(folder=self.run.folder, entry=entry, shaping=self._shaping)
+        task = self.run.tasks.get(entry.task_id)
+        digest = None if task is None else task_digest(task)
+        return Recorded(folder=self.run.folder, entry=entry, shaping=self._shaping, task_digest=digest)
 
     def _has_journal(self, task_id: str, trial: int) -> bool:
         return self._recorded(_entry_of(task_id, trial)).exists()

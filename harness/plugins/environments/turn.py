@@ -58,6 +58,8 @@ class Recorded:
     folder: Path
     entry: Entry
     shaping: Shaping | None = None
+    task_digest: str | None = None
+    """Of the present task; None = the one that was played."""
 
     def episode(self) -> Episode:
         """Raises: HarnessError: It has not begun, or its journal is damaged."""
@@ -73,10 +75,15 @@ class Recorded:
 
     def is_over(self) -> bool:
         """Whether it has been scored, or its evidence could not be. A kill may come between its verdicts: only the one
-        counts that gives the reward.
+        counts that gives the reward, and only if it is by the present reference.
         """
-        episode = self.episode()
-        return episode.is_finished and episode.score.scoring in episode.result.scores
+        return self._is_judged(self.episode())
+
+    def _is_judged(self, episode: Episode) -> bool:
+        score = episode.result.scores.get(episode.score.scoring)
+        if not episode.is_finished or score is None:
+            return False
+        return self.task_digest in (None, score.reference or episode.result.task_digest)
 
     def own_attempt(self) -> int:
         """Number of the attempt that its client has seen; 0 = none: no page was shown yet, or all its steps are of a
@@ -116,6 +123,14 @@ class Recorded:
             raise Problem.infrastructure(
                 episode.cause,
                 episode.why_unscored()[:1000],
+                episode_id=self.entry.episode_id,
+                step_count=len(steps),
+                done=True,
+            )
+        if not self._is_judged(episode):
+            raise Problem.infrastructure(
+                "ReferenceCorrected",
+                "the episode has no score by the corrected reference (eval) of its task yet; resume it to have one",
                 episode_id=self.entry.episode_id,
                 step_count=len(steps),
                 done=True,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.api import loads
+from harness.api import dumps, loads
 from harness.errors import ExitCode
 from harness.main import main
 from harness.plugins.audit import controls
@@ -23,7 +23,9 @@ Played = Callable[..., list[list[str]]]
 def played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Played:
     """Nothing is played: an agent that is no other's does its task, and all do as they should."""
 
-    def put(*, obedient: Sequence[Do] = FOLLOWS, careful: bool = True, ends: bool = True) -> list[list[str]]:
+    def put(
+        *, obedient: Sequence[Do] = FOLLOWS, careful: bool = True, ends: bool = True, earlier: bool = False
+    ) -> list[list[str]]:
         asked = list[list[str]]()
 
         def play_quietly(overrides: Sequence[str], config_dir: Path | None) -> Path:
@@ -32,10 +34,13 @@ def played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Played:
             passes = is_careful and (careful or "attack=none" in overrides)
             steps = obedient if "agent=obedient" in overrides else [Do()] * is_careful
             of = [task(number, None if "attack=none" in overrides else ATTACK) for number in range(2)]
-            return write(
-                tmp_path / str(len(asked)),
-                [records(one, steps, passed=passes, is_over=ends or not is_careful) for one in of],
-            )
+            episodes = [records(one, steps, passed=passes, is_over=ends or not is_careful) for one in of]
+            folder = write(tmp_path / str(len(asked)), episodes)
+            if earlier:
+                about = loads((folder / "run.json").read_bytes())
+                write(folder, [records(task("9", ATTACK), [Do()], passed=False)])
+                (folder / "run.json").write_bytes(dumps(about))
+            return folder
 
         monkeypatch.setattr(controls, "play_quietly", play_quietly)
         return asked
@@ -61,6 +66,11 @@ def test_what_comes_out_as_expected_is_exit_code_0(played: Played, capsys: pytes
     (without,) = [one for one in asked if "attack=none" in one]
     assert not any(one.startswith("attack.") for one in without) and "agent=prompt" in without
     assert all("task.ids=['0','7']" in one for one in asked)
+
+
+def test_tasks_that_an_earlier_audit_asked_for_do_not_count(played: Played) -> None:
+    played(earlier=True)
+    assert audit() == ExitCode.DONE
 
 
 def test_an_attack_that_cannot_be_followed_is_found(played: Played, capsys: pytest.CaptureFixture[str]) -> None:

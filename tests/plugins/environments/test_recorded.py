@@ -1,13 +1,20 @@
 """What the server knows of an episode from its journal alone."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness.choices import Durability
 from harness.codec import dumps, loads
+from harness.episode.job import task_digest
+from harness.journal.store import RunFolder
 from harness.plugins.environments.ledger import Entry
+from harness.plugins.environments.problem import Problem
 from harness.plugins.environments.turn import Recorded
+from harness.records import Reference, Scored, Task
 from tests.reports.runs import Shape, fill
+from tests.scored_runs import MUST, a_task, play, scored
 
 
 def test_an_attempt_of_which_no_page_was_recorded_is_none_that_a_client_has_seen(tmp_path: Path) -> None:
@@ -34,3 +41,22 @@ def test_a_kill_between_the_verdicts_leaves_an_episode_under_way(tmp_path: Path,
     assert [b'"scored"' in line for line in lines[-2:]] == [True, True] and b'"corrected"' in lines[-2]
     journal.write_bytes(b"".join(lines[:-1]))
     assert recorded.is_over() is is_over
+
+
+def test_a_corrected_reference_leaves_an_episode_under_way_until_it_has_scored_it(tmp_path: Path) -> None:
+    played, present = a_task("1", reference_answers={"exact_match": "13"}), a_task("1", reference_answers=MUST)
+    old, new = scored("corrected", 0.0), scored("corrected", 1.0)
+    by_present = Reference(eval=present.eval, task_digest=task_digest(present))
+    entry = Entry(episode_id="x", task_id="1", trial=0, seed=None)
+
+    def recorded(name: str, of: Task, *scores: Scored) -> Recorded:
+        with RunFolder.open(tmp_path / name, durability=Durability.none) as run:
+            play(run, played, "12 of them", *scores)
+        return Recorded(folder=tmp_path / name, entry=entry, task_digest=task_digest(of))
+
+    same, outdated = recorded("same", played, old), recorded("outdated", present, old)
+    again = recorded("again", present, old, replace(new, reference=by_present))
+    assert (same.is_over(), outdated.is_over(), again.is_over()) == (True, False, True)
+    assert (same.end().reward, again.end().reward) == (0.0, 1.0)
+    with pytest.raises(Problem, match="no score by the corrected reference"):
+        outdated.end()

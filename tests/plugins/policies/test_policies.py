@@ -2,19 +2,27 @@
 
 import json
 from dataclasses import replace
+from io import StringIO
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from harness.actions import AskUser, Cdp, Code, InvalidAction, Mouse, Stop
-from harness.errors import TaskError
+from harness.choices import Durability
+from harness.errors import ExitCode, TaskError
+from harness.evaluation.conditions import below_least
+from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.policies.figures import figures_of, judge_run
 from harness.plugins.policies.policy import check_policies, read_policies
 from harness.plugins.policies.words import likeness, mentions
 from harness.records import Refused, ScriptedUser, Selected, UserAnswer, Wanted
+from harness.reports.console import Terminal
+from harness.reports.sweep_table import SweepRun, print_sweep
+from harness.reports.write_all import write_reports
 from harness.runs import Run
 from harness.runs.measures import measures_of
 from harness.tasks import load
@@ -455,6 +463,39 @@ def test_what_reading_shows_to_be_damaged_is_told_with_the_figures(
     assert "without 1 damaged journal" in measured.headline
     assert main(["policies", str(folder), "--fail-under", "0"]) == 3
     assert "0.traj.jsonl" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("asked", "cup"), [({"tasks": ["0"]}, (1.0, 3)), ({"trials": 2}, (6 / 8, 8)), ({"tasks": []}, (8 / 12, 12))]
+)
+def test_figures_beside_the_rate_are_of_the_tasks_and_trials_that_the_run_is_about_now(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: dict[str, Any], cup: tuple[float, int]
+) -> None:
+    folder = filled(tmp_path / "run")
+    about = json.loads((folder / "run.json").read_bytes()) | {"task_keys": ["policies"], "trials": 3} | asked
+    (folder / "run.json").write_text(json.dumps(about))
+    least, episodes = cup
+    now = Run(folder).current()
+    assert len(now.results) == episodes
+    assert not below_least(now, {"cup": least - 0.001}) and below_least(now, {"cup": least + 0.001})
+    with RunFolder.open(folder, durability=Durability.none) as opened:
+        write_reports(opened, now.about, Run(folder), console=Console(file=StringIO()))
+    (measured,) = now.measured
+    assert measured.headline in (folder / "summary.md").read_text()
+    print_sweep(Terminal(), [SweepRun(folder=folder, code=ExitCode.DONE)])
+    passed = sum(one.status == "passed" for one in now.results)
+    assert capsys.readouterr().out.rstrip().splitlines()[-1].split()[:3] == ["run", str(passed), str(episodes - passed)]
+    assert len(Run(folder).results) == 12, "the report has what was played"
+
+
+def test_what_one_finds_to_be_damaged_both_leave_out(tmp_path: Path) -> None:
+    folder = filled(tmp_path / "run")
+    about = json.loads((folder / "run.json").read_bytes())
+    (folder / "run.json").write_text(json.dumps(about | {"task_keys": ["policies"], "tasks": ["0"], "trials": 3}))
+    rot(folder / "0.traj.jsonl")
+    whole = Run(folder)
+    assert whole.current().measured
+    assert len(whole.left_out) == 1
 
 
 def test_the_last_word_of_an_agent_is_an_action(say: Any) -> None:
