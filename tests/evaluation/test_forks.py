@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from harness.episode.job import task_digest
 from harness.errors import ConfigError
 from harness.evaluation.config_drift import keep_settings
 from harness.evaluation.forks import begin_fork, check_fork
+from harness.journal.log import read
 from harness.journal.store import RunFolder
 from tests.journal.episodes import acted, decided, opened, task
 
@@ -71,6 +73,16 @@ def test_a_narrower_selection_with_more_trials_keeps_the_other_tasks(parent: Pat
 def test_tasks_that_are_selected_later_and_lack_the_step_are_left_out(parent: Path) -> None:
     fork = Fork(parent)
     assert (fork.start(0, 1), fork.start(1, 2), fork.start(1, 2)) == ("01", "1", "1")
+
+
+def test_a_fork_of_a_fork_keeps_that_a_model_before_was_another_one(parent: Path) -> None:
+    runs, found = [parent, parent.with_name("second"), parent.with_name("third")], []
+    for of, folder in pairwise(runs):
+        with RunFolder.open(folder) as run:
+            measured = {"llm.model": "other"}
+            begin_fork(f"{of}@1", run, TASKS[:1], trials=1, measured=measured, say=lambda _: None)
+        found.append(read(folder / "0.traj.jsonl").opened)
+    assert [one.fork.same_model for one in found if one and one.fork] == [False, False]
 
 
 @pytest.mark.integration
