@@ -14,6 +14,7 @@ from harness.evaluation.config_drift import keep_settings
 from harness.evaluation.forks import begin_fork, check_fork
 from harness.journal.log import read
 from harness.journal.store import RunFolder
+from harness.records import Opened
 from tests.journal.episodes import acted, decided, opened, task
 
 TASKS = tuple(task(str(number)) for number in range(6))
@@ -76,7 +77,8 @@ def test_tasks_that_are_selected_later_and_lack_the_step_are_left_out(parent: Pa
 
 
 def test_a_fork_of_a_fork_keeps_that_a_model_before_was_another_one(parent: Path) -> None:
-    runs, found = [parent, parent.with_name("second"), parent.with_name("third")], []
+    runs = (parent, parent.with_name("second"), parent.with_name("third"))
+    found: list[Opened | None] = []
     for of, folder in pairwise(runs):
         with RunFolder.open(folder) as run:
             measured = {"llm.model": "other"}
