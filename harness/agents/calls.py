@@ -38,6 +38,8 @@ class Turn:
     items: tuple[Mapping[str, Any], ...]
     unread: int
     """Further calls that were not kept."""
+    by: str = ""
+    """Whose `items` are, see `AgentContext.model_key`; "" = not recorded, or there are none."""
     note: str | None = None
     """The agent's own as it was after this reply; None = it keeps none."""
 
@@ -58,8 +60,13 @@ def acting(calls: Sequence[ToolCall], *, keeps_note: bool) -> tuple[int, ...]:
     return others or tuple(range(len(calls)))[:1]
 
 
-def memory_of(reply: Reply, *, note: str | None = None) -> JsonObject:
-    """What a decision keeps of the reply that it was read from; `note`: the agent's, None = it keeps none."""
+def memory_of(reply: Reply, *, note: str | None = None, by: str = "") -> JsonObject:
+    """What a decision keeps of the reply that it was read from.
+
+    Args:
+        note: The agent's; None = it keeps none.
+        by: Whose reply it is, see `Turn.by`.
+    """
     calls, changed = _kept(reply)
     # They repeat the calls: if one was changed or left out, they would name calls that have no result.
     items = [] if changed else _plain(reply.items)
@@ -68,6 +75,9 @@ def memory_of(reply: Reply, *, note: str | None = None) -> JsonObject:
     memory: JsonObject = {"calls": calls}
     if items:
         memory["items"] = items
+        # The settings may change between two steps of an attempt, and a fork of a fork has steps of several models.
+        if by:
+            memory["by"] = by
     if unread := len(reply.tool_calls) - len(calls):
         memory["unread"] = unread
     return memory if note is None else memory | {"note": note}
@@ -82,8 +92,8 @@ def turns(episode: Episode) -> list[Turn]:
     fork = episode.opened.fork if episode.opened else None
     if fork is None or fork.same_model:
         return found
-    # Signatures and encrypted reasoning are for the model that made them.
-    return [replace(turn, items=()) if turn.start < fork.step else turn for turn in found]
+    # Nobody knows which of the models before made what says no more; see `Conversation` for the others.
+    return [replace(turn, items=()) if turn.start < fork.step and not turn.by else turn for turn in found]
 
 
 def next_call(episode: Episode) -> ToolCall | None:
@@ -165,7 +175,7 @@ def _plain(mappings: Sequence[Mapping[str, Any]]) -> list[Any]:
 
 def _turn(step: Step, start: int, end: int) -> Turn:
     memory = step.decided.memory
-    unread, note = memory.get("unread"), memory.get("note")
+    unread, by, note = memory.get("unread"), memory.get("by"), memory.get("note")
     return Turn(
         start=start,
         end=end,
@@ -173,6 +183,7 @@ def _turn(step: Step, start: int, end: int) -> Turn:
         calls=tuple(_calls(memory["calls"])),
         items=tuple(one for one in memory.get("items") or () if isinstance(one, dict)),
         unread=unread if isinstance(unread, int) else 0,
+        by=by if isinstance(by, str) else "",
         note=note if isinstance(note, str) else None,
     )
 

@@ -30,6 +30,8 @@ class Conversation:
     """The page is shown as a picture."""
     only_newest: bool = False
     """Of the past only the newest turn is repeated, where results need a screenshot: there is none of earlier pages."""
+    model_key: str = ""
+    """Of the model that is sent it, see `AgentContext.model_key`."""
 
     def messages(self, task: Task, episode: Episode, seen: Observation) -> tuple[Message, ...]:
         """What the model is sent next; `seen` is the page as it is now."""
@@ -66,7 +68,9 @@ class Conversation:
             yield Message(role="assistant", content=text or "(no answer)")
             yield Message(role="user", content=f"{page.result_line(performed[0])}\n{self._page(seen)}")
             return
-        yield Message(role="assistant", content=text, tool_calls=turn.calls, items=turn.items)
+        # Signatures and encrypted reasoning are for the model that made them.
+        items = turn.items if turn.by in ("", self.model_key) else ()
+        yield Message(role="assistant", content=text, tool_calls=turn.calls, items=items)
         step_of = dict(zip(turn.acting, performed, strict=False))
         for number, call in enumerate(turn.calls):
             if number in step_of:

@@ -33,9 +33,16 @@ class AgentContext:
     """Whether that provider has one."""
     model: str
     """Name of the run's model."""
+    endpoint: str = ""
+    """`llm.kind`: what kind of endpoint it is at."""
     on_divergence: OnDivergence
     files: str = ""
     """What a model is told of the files that may be uploaded, as a sentence; "" = none may be."""
+
+    @property
+    def model_key(self) -> str:
+        """Endpoint, interface and model in one: what one of them sent in its own form, no other can read."""
+        return f"{self.endpoint} {self.api} {self.model}"
 
     def page_view(self, settings: ModelAgentSettings) -> PageView:
         """How a page is shown to the model."""

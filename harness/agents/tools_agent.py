@@ -154,7 +154,7 @@ class ToolsAgent:
                 break
         # The last call of a reply that was cut off may be cut off, too.
         kept = replace(reply, tool_calls=()) if reply.unfinished else reply
-        memory = memory_of(kept, note=self._note(episode, kept))
+        memory = memory_of(kept, note=self._note(episode, kept), by=self.conversation.model_key)
         return Decision(action=resolve(action, view.nodes), messages=messages, reply=reply, memory=memory)
 
     def _note(self, episode: Episode, reply: Reply) -> str | None:
@@ -235,6 +235,7 @@ def calling_agent(settings: ToolsSettings, context: AgentContext, model: ChatMod
         settings=settings,
         action_set=context.action_set,
         tabs_only=not context.page_view(settings).text,
+        model_key=context.model_key,
     )
     return ToolsAgent(
         model=model,

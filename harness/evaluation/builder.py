@@ -179,6 +179,7 @@ def agent_context(config: Config) -> AgentContext:
         api=api,
         has_computer_tool=provider_of(api).has_computer_tool,
         model=config.llm.model,
+        endpoint=config.llm.kind,
         on_divergence=config.resume.on_divergence,
         files=f"{said[:1].upper()}{said[1:]}",
     )

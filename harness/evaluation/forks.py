@@ -376,7 +376,8 @@ def _opened(inherited: Inheritance, task: Task, point: ForkPoint, *, same_model:
         attempt=parent.attempt,
         step=point.step,
         origin=inherited.origin,
-        same_model=same_model,
+        # Of a fork of a fork, the steps before its parent's own are those of a third run.
+        same_model=same_model and (parent.fork is None or parent.fork.same_model),
         late=inherited.late,
         doubts=inherited.doubts,
     )

@@ -79,7 +79,7 @@ class EpisodeResult:
     failure_type: str
     """The class of its error; "" without any."""
     resumed_from: int | None
-    """Step this attempt was last resumed at."""
+    """Step this attempt was last resumed at, see `Episode.interruptions`."""
     resumes: int
     """How often this attempt was led back to where it stood."""
     divergences: int
@@ -179,8 +179,8 @@ def result_of(episode: Episode) -> EpisodeResult | None:
         failures=sum(not failed.shared for failed in episode.failures),
         failure=_sentence(episode.failures[-1]) if episode.failures else "",
         failure_type=episode.failures[-1].type if episode.failures else "",
-        resumed_from=episode.resumed[-1].step if episode.resumed else None,
-        resumes=len(episode.resumed),
+        resumed_from=episode.interruptions[-1].step if episode.interruptions else None,
+        resumes=len(episode.interruptions),
         # With the policy `restart` the attempt also fails as diverged, and would count twice.
         divergences=episode.total_divergences,
         usage=episode.total_usage,

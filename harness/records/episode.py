@@ -135,6 +135,18 @@ class Episode:
         return self.pending is not None and self.pending.action.may_change_sites() and not self.is_unsent
 
     @property
+    def interruptions(self) -> tuple[Resumed, ...]:
+        """Those of `resumed` before which the attempt was interrupted: a fork is led to its step first."""
+        fork = self.opened.fork if self.opened else None
+        is_beginning = fork is not None and bool(self.resumed) and self.resumed[0].step == fork.step
+        return self.resumed[1:] if is_beginning else self.resumed
+
+    @property
+    def own_steps(self) -> tuple[Step, ...]:
+        """Those that are not inherited."""
+        return self.steps[self.inherited :]
+
+    @property
     def own_late(self) -> tuple[Late, ...]:
         """Those of `late` that are not inherited."""
         opened = self.opened

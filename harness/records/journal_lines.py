@@ -52,7 +52,9 @@ class Fork:
     origin: str
     """Digest of the inherited lines: forks with the same one begin alike."""
     same_model: bool = optional(True)
-    """Whether both runs ask the same model by the same interface, so that turns can be given back in its own form."""
+    """Whether all runs that the steps are from, and this one, ask the same model by the same interface, so that turns
+    can be given back in its own form. Where the agent's memory says whose a turn is, that decides.
+    """
     late: int | None = optional(None)
     """How many of the inherited lines are `late`; None = a fork of before they were counted."""
     doubts: int | None = optional(None)

@@ -7,7 +7,7 @@ Why: docs/decisions/running.md#harness-plan-simulates-instead-of-computing
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -79,7 +79,8 @@ class Forecast:
 def episode_profile(episode: Episode) -> EpisodeProfile | None:
     """The profile of the last attempt of an ended episode.
 
-    None if it has not ended, or if replies came from the reply cache: their time is not the model's.
+    None if it has not ended, or if replies came from the reply cache: their time is not the model's. Inherited steps of
+    a fork may be another model's, and are taken for typical ones of its own.
     """
     if episode.closed is None or episode.arrival is None or episode.usage.from_cache:
         return None
@@ -90,11 +91,14 @@ def episode_profile(episode: Episode) -> EpisodeProfile | None:
             acting_s=step.acted.elapsed_ms / 1000,
             tokens=spent[step.decided.step].tokens,
         )
-        for step in episode.steps
+        for step in episode.own_steps
     ]
     if (last := episode.pending) is not None:
         steps.append(StepProfile(thinking_s=last.elapsed_ms / 1000, acting_s=0.0, tokens=spent[last.step].tokens))
-    return EpisodeProfile(arriving_s=episode.arrival.elapsed_ms / 1000, steps=tuple(steps))
+    if not steps:
+        return None
+    typical = (_average_step(steps),) * episode.inherited
+    return EpisodeProfile(arriving_s=episode.arrival.elapsed_ms / 1000, steps=(*typical, *steps))
 
 
 def forecast(
@@ -168,12 +172,15 @@ def average_profile(courses: list[EpisodeProfile]) -> EpisodeProfile:
     """For a task without a recorded episode: the number and duration of steps of the others."""
     steps = [step for one in courses for step in one.steps]
     count = round(fmean(len(one.steps) for one in courses))
-    step = StepProfile(
+    return EpisodeProfile(arriving_s=fmean(one.arriving_s for one in courses), steps=(_average_step(steps),) * count)
+
+
+def _average_step(steps: Sequence[StepProfile]) -> StepProfile:
+    return StepProfile(
         thinking_s=fmean(step.thinking_s for step in steps),
         acting_s=fmean(step.acting_s for step in steps),
         tokens=round(fmean(step.tokens for step in steps)),
     )
-    return EpisodeProfile(arriving_s=fmean(one.arriving_s for one in courses), steps=(step,) * count)
 
 
 def _shares(parts: Mapping[str, float]) -> dict[str, float]:

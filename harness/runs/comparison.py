@@ -126,7 +126,7 @@ class Comparison:
     """Tasks that the other run was not asked; so `only_after`."""
     only_after: tuple[str, ...]
     differing: tuple[str, ...]
-    """Tasks of the same id that are not the same task."""
+    """Tasks of the same id that are not the same task, and trials of those that are compared by their others."""
     unscored_before: tuple[str, ...]
     unscored_after: tuple[str, ...]
     """Common tasks without a score, those not begun included; those unscored in both stand in both."""
@@ -202,9 +202,11 @@ def side_of(run: Run) -> Side:
 
 def compare(before: Side, after: Side) -> Comparison:
     """Hold `after` against `before`."""
-    old, new = _by_task(before.rows), _by_task(after.rows)
-    common = [task for task in old if task in new]
-    same = [task for task in common if _is_same(old[task], new[task])]
+    all_old, all_new = _by_task(before.rows), _by_task(after.rows)
+    common = [task for task in all_old if task in all_new]
+    old = {task: _of_same_task(all_old[task], all_new[task]) for task in common}
+    new = {task: _of_same_task(all_new[task], all_old[task]) for task in common}
+    same = [task for task in common if old[task] and new[task]]
     paired = [task for task in same if _scored(old[task]) and _scored(new[task])]
     earlier, later = ({task: _scored(rows[task]) for task in paired} for rows in (old, new))
     pairs = [_pair(task, earlier[task], later[task]) for task in paired]
@@ -230,9 +232,13 @@ def compare(before: Side, after: Side) -> Comparison:
         lost=lost,
         sites=_changes(pairs, lambda pair: pair.site),
         effort=_effort([*chain.from_iterable(earlier.values())], [*chain.from_iterable(later.values())]),
-        only_before=tuple(task for task in old if task not in new),
-        only_after=tuple(task for task in new if task not in old),
-        differing=tuple(task for task in common if not _is_same(old[task], new[task])),
+        only_before=tuple(task for task in all_old if task not in all_new),
+        only_after=tuple(task for task in all_new if task not in all_old),
+        differing=tuple(
+            name
+            for task in common
+            for name in _differing(task, (*all_old[task], *all_new[task]), (*old[task], *new[task]))
+        ),
         unscored_before=tuple(task for task in same if not _scored(old[task])),
         unscored_after=tuple(task for task in same if not _scored(new[task])),
         trials_unscored_before=_unscored(before, paired, after.about.trials),
@@ -308,12 +314,29 @@ def _by_task(rows: Iterable[Result]) -> Mapping[str, list[Result]]:
     return found
 
 
-def _is_same(old: Iterable[Result], new: Iterable[Result]) -> bool:
-    """By digest: where a task was corrected between the runs, its id stands for two questions. One that was not begun
-    has none.
+def _of_same_task(rows: Sequence[Result], others: Sequence[Result]) -> Sequence[Result]:
+    """Those of one run's trials that are the same task as one of the other run's; () = none is.
+
+    By digest: where a task was corrected between the runs, or between the scores of two trials, its id stands for two
+    questions. What has no score was not asked with the correction, and counts only where a run has no score.
     """
-    before, after = (next((row.digest for row in rows if row.digest), "") for rows in (old, new))
-    return before == after or not (before and after)
+    if not (_scored(rows) and _scored(others)):
+        own, theirs = _digests(rows), _digests(others)
+        return rows if own & theirs or not (own and theirs) else ()
+    known = _digests(_scored(others)) or _digests(rows)
+    kept = [row for row in rows if row.status == UNSCORED or not row.digest or row.digest in known]
+    return kept if _scored(kept) else ()
+
+
+def _differing(task: str, rows: Collection[Result], same: Collection[Result]) -> Iterable[str]:
+    """The trials of a task that are not the same task in both runs; the task itself, if none is."""
+    kept = set(map(id, same))
+    return dict.fromkeys(f"{task} · trial {row.trial}" for row in rows if id(row) not in kept) if kept else (task,)
+
+
+def _digests(rows: Iterable[Result]) -> set[str]:
+    """Of those that were begun."""
+    return {row.digest for row in rows if row.digest}
 
 
 def _scored(rows: Iterable[Result]) -> list[Result]:

@@ -322,6 +322,22 @@ async def test_what_a_provider_wants_back_is_given_back_unless_a_call_was_change
     assert [one.items for one in model.asked[2] if one.role == "assistant"] == [items, ()]
 
 
+async def test_what_one_model_wants_back_is_not_given_to_another_one() -> None:
+    of = {key: ({"type": "reasoning", "encrypted_content": f"of {key}"},) for key in ("one", "two")}
+    play, _ = playing(replace(calling(call("scroll", direction="up")), items=of["one"]), model_key="one")
+    await play.step()
+    # As after a resume with changed settings, and as in a fork of a fork: nothing tells it but the step itself.
+    other, model = playing(
+        replace(calling(call("scroll", direction="up")), items=of["two"]),
+        calling(call("stop", answer="")),
+        model_key="two",
+    )
+    other.episode = play.episode
+    await other.step()
+    await other.step()
+    assert [[one.items for one in asked if one.role == "assistant"] for asked in model.asked] == [[()], [(), of["two"]]]
+
+
 def test_schemas_are_as_strict_modes_demand_and_follow_from_the_class() -> None:
     for action in (*SET.actions, Wink):
         schema = parameters_of(action)

@@ -33,6 +33,7 @@ def test_a_tools_agent_is_built_from_its_settings() -> None:
     built = build_agent(config, Answers())
     assert isinstance(built, ToolsAgent)
     assert "mouse" not in built.box.by_name and "click" in built.box.by_name
+    assert built.conversation.model_key == "scripted chat scripted"
     with pytest.raises(ConfigError, match="set action_set=cairn"):
         check_plugins(configured(["agent=tools", "action_set=playwright"]))
 

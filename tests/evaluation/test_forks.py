@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from harness.errors import ConfigError
 from harness.evaluation.config_drift import keep_settings
 from harness.evaluation.forks import begin_fork, check_fork, forked_tasks
 from harness.evaluation.orchestrator import evaluate
+from harness.journal.log import read
 from harness.journal.store import RunFolder
+from harness.records import Opened
 from harness.reports.console import Terminal
 from tests.journal.episodes import acted, decided, opened, task
 
@@ -97,6 +100,17 @@ async def test_a_dry_run_refuses_a_fork_of_nothing(tmp_path: Path) -> None:
     config = configured(["task=demo", "run.dry=true", f"run.fork={tmp_path}/nosuch/99@7"])
     with pytest.raises(ConfigError, match="there is no run"):
         await evaluate(config, tmp_path / "fork", Terminal())
+
+
+def test_a_fork_of_a_fork_keeps_that_a_model_before_was_another_one(parent: Path) -> None:
+    runs = (parent, parent.with_name("second"), parent.with_name("third"))
+    found: list[Opened | None] = []
+    for of, folder in pairwise(runs):
+        with RunFolder.open(folder) as run:
+            measured = {"llm.model": "other"}
+            begin_fork(f"{of}@1", run, TASKS[:1], trials=1, measured=measured, say=lambda _: None)
+        found.append(read(folder / "0.traj.jsonl").opened)
+    assert [one.fork.same_model for one in found if one and one.fork] == [False, False]
 
 
 @pytest.mark.integration

@@ -1,6 +1,7 @@
 """Records to write journals with: one whole episode in order, small enough to be cut at every byte."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from harness.records import (
     Eval,
     Evidence,
     Failed,
+    Fork,
     Judged,
     Late,
     Observation,
@@ -50,6 +52,12 @@ def task(task_id: str = "7", intent: str = "Buy it") -> Task:
 def opened(attempt: int = 1, *, why: str = "first", trial: int = 0, of: Task | None = None) -> Opened:
     of = of or task()
     return Opened(attempt=attempt, why=why, trial=trial, task=of, task_digest="t", config_digest="c", seed=3, at=1.5)
+
+
+def forked(step: int) -> Opened:
+    """The beginning of a fork, whose steps until this one are another run's."""
+    fork = Fork(run="parent", trial=0, attempt=1, step=step, origin="o", late=0, doubts=0)
+    return replace(opened(why="fork"), fork=fork)
 
 
 def decided(step: int, action: Action | None = None, *, reply: str = "```click [1]```") -> Decided:

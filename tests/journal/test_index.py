@@ -13,7 +13,7 @@ from harness.journal.index import INDEX_NAME, EpisodeResult, result_of, scan
 from harness.journal.store import RunFolder
 from harness.records import CloseReason, Record, Usage
 from harness.secrets.redaction import Redactor
-from tests.journal.episodes import acted, closed, decided, failed, folded, opened, task, whole_episode
+from tests.journal.episodes import acted, closed, decided, failed, folded, forked, opened, resumed, task, whole_episode
 
 
 def fill(run: RunFolder, task_id: str, records: tuple[Record, ...] | None = None) -> Path:
@@ -47,6 +47,13 @@ def test_an_outcome_tells_what_planning_needs() -> None:
     }
     assert outcome.usage == Usage(prompt_tokens=30, completion_tokens=6, cost_usd=1.5, requests=3)
     assert result_of(folded(())) is None
+
+
+def test_a_fork_is_resumed_only_after_it_was_led_to_its_step() -> None:
+    begun = (forked(1), acted(0), decided(1), acted(1), resumed(1))
+    further = (decided(2), acted(2), resumed(2))
+    found = [result_of(folded(records)) for records in (begun, (*begun, *further), (*begun[:-1], *further))]
+    assert [(one.resumes, one.resumed_from) for one in found if one] == [(0, None), (1, 2), (1, 2)]
 
 
 def test_an_outcome_tells_where_an_attempt_goes_on() -> None:

@@ -1,7 +1,7 @@
 """Two runs with planted differences: exactly those are found, and the numbers beside them are right."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,6 +107,29 @@ def test_pass_at_k_is_that_of_the_tasks_that_are_compared() -> None:
     found = compare(side([2, 2, 0, 0, 0], 2), side([2, 2], 2))
     assert found.pairs == 2 and found.trials_before == found.trials_after
     assert found.trials_before is not None and found.trials_before.at == ((1, 1.0, 1.0), (2, 1.0, 1.0))
+
+
+def test_trials_are_compared_with_those_that_the_same_reference_scored() -> None:
+    """As where a run was scored again with a corrected reference, and stopped meanwhile."""
+
+    def scored_by(*references: str, unscored: Collection[int] = ()) -> Side:
+        whole = side([1], len(references))
+        status = {"new": "passed", "old": "failed"}
+        rows = [
+            replace(row, digest=digest, status="unscored" if row.trial in unscored else status[digest])
+            for row, digest in zip(whole.rows, references, strict=True)
+        ]
+        return replace(whole, rows=tuple(rows))
+
+    played = scored_by("new", "new")
+    stopped = compare(scored_by("new", "old"), played)
+    assert (stopped.pairs, stopped.rate_before, stopped.gained) == (1, 1.0, ())
+    assert stopped.differing == ("0 · trial 1",) and stopped.episodes_before == 1
+    without_first = compare(scored_by("old", "new", unscored=(0,)), played)
+    assert (without_first.pairs, without_first.rate_before, without_first.differing) == (1, 1.0, ())
+    assert without_first.trials_unscored_before == ("0 · trial 0",)
+    other = compare(scored_by("old", "old"), played)
+    assert (other.pairs, other.differing) == (0, ("0",))
 
 
 def test_unscored_tasks_are_never_a_success(tmp_path: Path, capsys: Output) -> None:

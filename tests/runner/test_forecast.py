@@ -1,15 +1,27 @@
 """What a sweep is foretold to take, where it can be worked out by hand."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
+from harness.actions import Stop
 from harness.episode.job import Job
-from harness.records import Eval, Task
-from harness.runner.forecast import START_S, EpisodeProfile, Forecast, Resources, StepProfile, average_profile, forecast
+from harness.records import Eval, Task, Usage
+from harness.runner.forecast import (
+    START_S,
+    EpisodeProfile,
+    Forecast,
+    Resources,
+    StepProfile,
+    average_profile,
+    episode_profile,
+    forecast,
+)
 from harness.runner.scheduler import Scheduler
 from harness.runner.site_locks import LockableSites, LockPlanner
 from harness.settings.models import RateLimits
+from tests.journal.episodes import acted, closed, decided, folded, forked
 
 
 def job(number: int, mutates: bool) -> Job:
@@ -75,3 +87,12 @@ def test_a_task_nobody_played_is_taken_for_a_typical_one() -> None:
     found = average_profile([a_course(2, thinking_s=1.0), a_course(4, thinking_s=2.0)])
     assert len(found.steps) == 3
     assert found.steps[0].thinking_s == pytest.approx(10 / 6)
+
+
+def test_inherited_steps_of_a_fork_take_as_long_as_its_own() -> None:
+    """Another model may have decided them, and its replies may be cached ones."""
+    cached = replace(decided(1), usage=Usage(prompt_tokens=10, from_cache=1), elapsed_ms=2.0)
+    own = (replace(decided(2), elapsed_ms=4000.0), acted(2), replace(decided(3, Stop(answer="")), elapsed_ms=2000.0))
+    found = episode_profile(folded([forked(1), acted(0), cached, acted(1), *own, closed()]))
+    assert found is not None
+    assert [step.thinking_s for step in found.steps] == [3.0, 4.0, 2.0]

@@ -55,8 +55,8 @@ class Turn:
 
     @property
     def earlier_s(self) -> float:
-        """What the person took for the steps before it."""
-        return sum(step.decided.elapsed_ms for step in self.episode.steps) / 1000
+        """What the person took for the steps before it; those that a fork inherited were another's."""
+        return sum(step.decided.elapsed_ms for step in self.episode.own_steps) / 1000
 
 
 @dataclass(kw_only=True)

@@ -209,7 +209,7 @@ def _metrics(episode: Episode, decisions: Sequence[Decided]) -> dict[str, float 
         "duration_s": episode.elapsed_ms / 1000,
         "deciding_s": sum(one.elapsed_ms for one in decisions if not one.is_cached and one.step > episode.inherited)
         / 1000,
-        "acting_s": sum(step.acted.elapsed_ms for step in episode.steps[episode.inherited :]) / 1000,
+        "acting_s": sum(step.acted.elapsed_ms for step in episode.own_steps) / 1000,
         "retries": max(0, usage.requests + usage.from_cache - len(decisions) + episode.inherited),
         "attempts": episode.attempt,
         "judge_tokens": judge.tokens,
@@ -218,8 +218,8 @@ def _metrics(episode: Episode, decisions: Sequence[Decided]) -> dict[str, float 
     }
     if episode.inherited:
         metrics["inherited_steps"] = episode.inherited
-    if episode.resumed:
-        metrics["resumed_from"] = episode.resumed[-1].step
+    if episode.interruptions:
+        metrics["resumed_from"] = episode.interruptions[-1].step
     return metrics
 
 

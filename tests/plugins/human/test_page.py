@@ -23,12 +23,13 @@ from harness.errors import ConfigError, ShutdownRequested
 from harness.loopback_server import serving
 from harness.plugins.human.agent import HumanAgent, HumanSession
 from harness.plugins.human.app import HumanPage
-from harness.plugins.human.desk import Desk, Glance
+from harness.plugins.human.desk import Desk, Glance, Turn
 from harness.plugins.human.inputs import action_of
 from harness.plugins.human.served import desk_of
 from harness.plugins.human.stopwatch import Stopwatch
 from harness.records import Done, Episode, LiveObservation, Node, ScriptedUser, Task
 from harness.testing import a_task, observation
+from tests.journal.episodes import acted, decided, folded, forked
 from tests.looking import fits, keep_picture, serious_violations
 from tests.plugins.human.person import Person, plans
 from tests.waiting import until
@@ -108,6 +109,12 @@ async def begun(
     place = table.desk.chosen("")
     assert (await table.post("let", place=place, goes=True)).status_code == 200
     return deciding, await table.state()
+
+
+async def test_the_clock_of_a_fork_begins_with_the_persons_own_steps() -> None:
+    episode = folded([forked(1), acted(0), decided(1), acted(1), decided(2), acted(2)])
+    turn = Turn(place="0 7", task=a_task("Buy it"), episode=episode, view=observation("a page"))
+    assert turn.earlier_s == pytest.approx(0.1)
 
 
 async def test_what_a_person_does_is_the_decision(table: Table) -> None:

@@ -20,7 +20,19 @@ from harness.plugins.tracking.sft_samples import samples
 from harness.plugins.tracking.trajectory import RolloutError, Trajectory
 from harness.records import Episode, Record, Status, Usage
 from harness.runs import Run
-from tests.journal.episodes import acted, closed, decided, failed, folded, opened, scored, task, whole_episode
+from tests.journal.episodes import (
+    acted,
+    closed,
+    decided,
+    failed,
+    folded,
+    forked,
+    opened,
+    resumed,
+    scored,
+    task,
+    whole_episode,
+)
 from tests.plugins.tracking.rollouts import history, model, root, rows
 
 SETTINGS = {"llm.model": "gpt/4", "llm.step": 3}
@@ -206,6 +218,13 @@ async def test_what_judging_cost_is_logged_apart_from_what_the_model_cost(tmp_pa
     }
     assert (row["cost_usd"], row["requests"], row["priced"]) == (1.5, 3, True)
     assert (unjudged["judge_cost_usd"], unjudged["judge_priced"], unjudged["judge_requests"]) == (0.0, True, 0)
+
+
+def test_the_way_to_the_step_of_a_fork_is_no_resume() -> None:
+    end = (decided(2, Stop(answer="yes")), closed(), scored(1.0, dialect="corrected"))
+    found = trajectory_of(folded([forked(1), acted(0), decided(1), acted(1), resumed(1), *end]))
+    assert isinstance(found, Trajectory)
+    assert found.metrics["inherited_steps"] == 1 and "resumed_from" not in found.metrics
 
 
 async def test_a_run_folder_and_episodes_are_logged_as_they_are(run: Path, tmp_path: Path) -> None:
