@@ -69,6 +69,16 @@ async def test_a_custom_metric_is_averaged_over_those_that_have_it_and_costs_add
     assert all(isinstance(value, float) for key, value in logged.items() if "/" in key)
 
 
+async def test_costs_of_a_group_count_also_where_all_its_rollouts_failed(tmp_path: Path) -> None:
+    groups = [
+        TrajectoryGroup([ValueError("no page")], metrics={"costs/train/judge": 0.5, "progress": 9.0}),
+        TrajectoryGroup([rollout()], metrics={"costs/train/judge": 0.25, "progress": 1.0}),
+    ]
+    logged = await model(tmp_path).log(groups, "train")
+    assert (logged["costs/all"], logged["costs/cum/all"]) == (0.75, 0.75)
+    assert logged["train/group_progress"] == 1.0
+
+
 async def test_generators_lose_nothing(tmp_path: Path) -> None:
     of_trajectories = await model(tmp_path).log((rollout(reward) for reward in (0.0, 0.5, 1.0)), step=1)
     of_groups = await model(tmp_path).log((TrajectoryGroup([rollout(reward)]) for reward in (0.0, 1.0)), step=2)
