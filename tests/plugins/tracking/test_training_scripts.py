@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openai.types.chat.chat_completion import Choice
 
 from harness.errors import TrackingError
 from harness.plugins.tracking import art
@@ -226,11 +227,16 @@ async def test_a_group_that_was_not_awaited_is_not_logged(tmp_path: Path) -> Non
 def test_messages_are_ready_to_be_sent() -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     spoken = {"finish_reason": "tool_calls", "message": {"role": "assistant", "content": None, "tool_calls": [call]}}
-    given = Trajectory(messages_and_choices=[ASKED, spoken, answer()])
+    wordy = {"role": "assistant", "content": "Green.", "tool_calls": [], "annotations": [], "reasoning_content": "hm"}
+    choice = Choice.model_validate({"finish_reason": "stop", "index": 0, "message": wordy})
+    calling = Choice.model_validate({**spoken, "index": 0})
+    dumped = {"finish_reason": "stop", "message": wordy}
+    given = Trajectory(messages_and_choices=[ASKED, spoken, answer(), choice, dumped, calling])
     assert given.messages() == [
         ASKED,
         {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "assistant", "content": "Green."},
+        *[{"role": "assistant", "content": "Green."}] * 3,
+        {"role": "assistant", "content": "", "tool_calls": [call]},
     ]
     assert json.dumps(given.finish().metrics).startswith('{"duration": ')
 
