@@ -100,7 +100,10 @@ async def gather_trajectory_groups(  # noqa: PLR0913  # the arguments are ART's
     async def finished(group: Awaitable[TrajectoryGroup]) -> list[TrajectoryGroup]:
         # A `TrajectoryGroup` counts its own rollouts, and what `after_each` raises is no rollout's failure.
         done: TrajectoryGroup | list[TrajectoryGroup] | Exception | None
-        done = await (group if isinstance(group, TrajectoryGroup) else gathering.counted(made(group)))
+        if isinstance(group, TrajectoryGroup):
+            done = await group
+        else:
+            done = await gathering.counted(made(group))
         if isinstance(done, Exception):
             return []
         if after_each is not None and isinstance(done, TrajectoryGroup):

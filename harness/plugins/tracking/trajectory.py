@@ -86,7 +86,7 @@ def _message(item: Any) -> JsonObject:
 
 
 def _plain(value: Any) -> JsonObject:
-    return dict(value) if isinstance(value, Mapping) else value.model_dump(mode="json", exclude_none=True)
+    return dict(value if isinstance(value, Mapping) else value.model_dump(mode="json", exclude_none=True))
 
 
 @dataclass(slots=True, kw_only=True)
