@@ -1,15 +1,19 @@
 """Evidence is what the evaluators will ask for, taken from the pages as they are, without disturbing the agent's."""
 
+import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.actions import InvalidAction
+from harness.browser.network.http import HttpAnswer
+from harness.browser.session import functions as page_functions
 from harness.browser.session.chromium import ChromiumPool
-from harness.browser.session.functions import PAGE, functions, parse
+from harness.browser.session.functions import PAGE, FunctionContext, PageFunction, call, functions, parse
 from harness.errors import EvaluatorError, SiteUnavailable
 from harness.protocols import RawEvidence
-from harness.records import Episode, Eval, HtmlTarget, Task
+from harness.records import Episode, Eval, HtmlTarget, Site, Task
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, a_task, html
 
 browser = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -201,12 +205,15 @@ class TestInABrowser:
             assert asked.headers["authorization"] == "Bearer t0k3n"
             return 200, JSON, '{"items": [{"increment_id": "000000190"}]}'
 
-        reviews = '[{"nickname": "A", "ratings": [{"percent": 20}]}, {"nickname": "B", "ratings": [{"percent": 80}]}]'
+        reviews = [
+            {"nickname": name, "ratings": [{"rating_name": "Rating", "percent": percent}]}
+            for name, percent in (("A", 20), ("B", 80))
+        ]
         web.page("/", "start")
         web.page("/sales/order/view/order_id/190/", "order")
         web.pages["/rest/default/V1/integration/admin/token"] = token
         web.pages[f"{rest}/orders"] = orders
-        web.pages[f"{rest}/products/B00/reviews"] = (200, JSON, reviews)
+        web.pages[f"{rest}/products/B00/reviews"] = (200, JSON, json.dumps(reviews))
         async with web.pool(QUICK, site) as pool:
             task = Task(
                 task_id="1",
@@ -289,3 +296,62 @@ def test_every_function_of_webarena_is_there() -> None:
         "reddit_get_post_url",
         "gitlab_get_project_memeber_role",
     } <= set(functions())
+
+
+def a_shop(monkeypatch: pytest.MonkeyPatch, status: int, answer: Any) -> FunctionContext:
+    """What is looked at when the shop gives its token, and answers everything else so."""
+
+    async def fetch(url: str, **_: Any) -> HttpAnswer:
+        given = (200, "t0k3n") if url.endswith("/token") else (status, answer)
+        return HttpAnswer(status=given[0], url=url, body=json.dumps(given[1]).encode())
+
+    monkeypatch.setattr(page_functions, "fetch", fetch)
+    lane: Any = SimpleNamespace(sites=(Site(name="shopping", url="http://127.0.0.1:1", canonical="http://shop.test"),))
+    page: Any = None
+    return FunctionContext(lane=lane, page=page, last_url="http://shop.test/")
+
+
+ORDER = "shopping_get_latest_order_url()"
+RATING = "shopping_get_sku_latest_review_rating('B1')"
+AUTHOR = "shopping_get_sku_latest_review_author('B1')"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "answer", "said"),
+    [
+        (RATING, 200, [{"nickname": "a", "ratings": []}], "the reviews of B1 cannot be read"),
+        (RATING, 200, [{"nickname": "a"}], "the reviews of B1 cannot be read"),
+        (RATING, 200, [{"ratings": [{"rating_name": "Price", "percent": 80}]}], "another rating than Rating"),
+        (AUTHOR, 200, {"message": "no"}, "the reviews of B1 cannot be read"),
+        (AUTHOR, 200, [{}], "holds no nickname"),
+        (AUTHOR, 404, {"message": "no such product"}, "/rest/V1/products/B1/reviews answered 404"),
+        (ORDER, 200, {"items": [{"increment_id": "2-0001"}]}, "the newest order of the shop cannot be read"),
+        (ORDER, 200, {"items": None}, "the shop has no orders"),
+    ],
+)
+async def test_an_answer_of_the_shop_that_webarena_cannot_read_is_an_error_of_the_target(
+    monkeypatch: pytest.MonkeyPatch, text: str, status: int, answer: Any, said: str
+) -> None:
+    with pytest.raises(EvaluatorError, match=said):
+        await call(text, a_shop(monkeypatch, status, answer))
+
+
+async def test_a_product_without_reviews_has_empty_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = a_shop(monkeypatch, 200, [])
+    assert (await call(RATING, context), await call(AUTHOR, context)) == ("", "")
+
+
+async def test_what_a_function_of_a_package_raises_is_an_error_of_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(_: FunctionContext) -> str:
+        raise KeyError("price")
+
+    async def down(_: FunctionContext) -> str:
+        raise SiteUnavailable("the shop does not answer")
+
+    known = {"broken": PageFunction((), broken), "down": PageFunction((), down)}
+    monkeypatch.setattr(page_functions, "functions", lambda: known)
+    context = a_shop(monkeypatch, 200, [])
+    with pytest.raises(EvaluatorError, match="function broken raised KeyError: 'price'"):
+        await call("broken()", context)
+    with pytest.raises(SiteUnavailable):
+        await call("down()", context)

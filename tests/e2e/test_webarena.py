@@ -240,7 +240,7 @@ def test_bad_input_is_named_and_harms_no_other_task(start: Starter, deployment: 
             text_task(4, "Never loads", "x", start_url=never, storage_state=None),
             page_task(5, "Broken at scoring", ("__SHOPPING__/gift-cards", "", {"must_include": ["gift"]})),
             page_task(
-                6, "No such review", ("last", "func:shopping_get_sku_latest_review_author('NO')", {"exact_match": ""})
+                6, "No such product", ("last", "func:shopping_get_sku_latest_review_author('NO')", {"exact_match": ""})
             ),
             page_task(7, "Imports", (f"func:__import__('os').system('touch {marker}')", "", {"exact_match": "x"})),
             page_task(8, "Nests", ("last", f"func:str(open('{marker}', 'w'))", {"exact_match": "x"})),
@@ -257,8 +257,8 @@ def test_bad_input_is_named_and_harms_no_other_task(start: Starter, deployment: 
         )
     assert done.code == 3
     assert "Traceback" not in done.err + done.out
-    unscored = dict.fromkeys("124578")
-    assert scores(done) == {"0": 1.0, "3": 0.0, "6": 1.0, **unscored}, why(done)
+    unscored = dict.fromkeys("1245678")
+    assert scores(done) == {"0": 1.0, "3": 0.0, **unscored}, why(done)
     said = why(done)
     assert "the answer has 10000006 characters" in said["3"]
     assert "func:__import__('os')" in said["7"] and "does not call a plain name" in said["7"]
@@ -267,6 +267,7 @@ def test_bad_input_is_named_and_harms_no_other_task(start: Starter, deployment: 
     assert "is not JavaScript" in said["2"]
     assert "no answer within 2 s" in said["4"]
     assert "http://onestopmarket.com/gift-cards answered 500" in said["5"]
+    assert "/rest/V1/products/NO/reviews answered 404" in said["6"]
     assert not marker.exists()
 
 

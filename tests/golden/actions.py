@@ -45,6 +45,10 @@ PLAYWRIGHT_TYPE = Decision(
     "playwright-type", "WebArena loses the task on .type(…) in the playwright set; here it is read as it is meant"
 )
 
+EMPTY_STOP = Decision(
+    "empty-stop", 'WebArena loses the task on stop("") in the playwright set; here it stops with an empty answer'
+)
+
 DEPLOYED = {
     "reddit": "http://forum.test:9999",
     "shopping": "http://shop.test:7770",
@@ -116,6 +120,8 @@ def _read_where_webarena_does_not(action: Action, error: str) -> Outcome:
         return ANY_CHARACTER
     if error.startswith("Beartype") and isinstance(action, Code) and action.verb == "type":
         return PLAYWRIGHT_TYPE
+    if error.startswith("Beartype") and action == Stop(answer=""):
+        return EMPTY_STOP
     return f"ours reads {action!r}, WebArena raises {error}"
 
 

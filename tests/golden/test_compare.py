@@ -89,6 +89,31 @@ def test_a_title_that_fails_is_decided_otherwise_than_webarenas_literal_braces(t
     assert _compared(tmp_path, "tab_header", case | {"header": "Tab {idx}"}).differences
 
 
+@pytest.mark.parametrize(
+    ("text", "decided"),
+    [
+        ('page.get_by_role("textbox").type("x")', "playwright-type"),
+        ('page.get_by_placeholder("type here").fill("x")', "playwright-type"),
+        ('page.stop("")', "empty-stop"),
+    ],
+)
+def test_code_that_webarena_loses_the_task_on_is_read_and_decided(tmp_path: Path, text: str, decided: str) -> None:
+    error = {"type": "BeartypeCallHintParamViolation", "msg": "None is no str"}
+    found = _compared(tmp_path, "actions", {"text": text, "action_set": "playwright", "error": error})
+    assert [one.name for one in found.decided] == [decided]
+    refused = {"text": 'page.stop("x")', "action_set": "playwright", "error": error}
+    assert _compared(tmp_path, "actions", refused).differences
+
+
+@pytest.mark.parametrize(
+    ("action_set", "text"),
+    [("id_accessibility_tree", "tab_focus [0000000000000000001]"), ("playwright", "page_focus(0000000000000000001)")],
+)
+def test_a_tab_number_may_begin_with_any_number_of_zeros(tmp_path: Path, action_set: str, text: str) -> None:
+    parsed = {"action_type": "PAGE_FOCUS", "page_number": 1}
+    assert _compared(tmp_path, "actions", {"text": text, "action_set": action_set, "parsed": parsed}).agreed == 1
+
+
 TARGET = {"url": "last", "locator": "document.title", "required_contents": {"exact_match": "a"}}
 HTML = {
     "task_id": 1,

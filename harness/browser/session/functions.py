@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from playwright.async_api import Page
+from playwright.async_api import Error, Page
 
 from harness.actions.literal_call import PAGE, parse
+from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.browser.network.http import HttpAnswer, fetch
 from harness.browser.session.browser_session import SiteBinding
 from harness.codec import loads
-from harness.errors import EvaluatorError
+from harness.errors import EvaluatorError, HarnessError, plugin_boundary
 from harness.records import Site
 from harness.registry import Registry
 
@@ -80,7 +81,7 @@ async def call(text: str, context: FunctionContext) -> str:
     """Answer a call such as `shop_latest_order_url()`.
 
     Raises:
-        EvaluatorError: It is not a call of the list, or cannot be answered.
+        EvaluatorError: It is not a call of the list, cannot be answered, or its function raises.
         SiteUnavailable: The site does not answer.
     """
     name, arguments = parse(text)
@@ -95,7 +96,14 @@ async def call(text: str, context: FunctionContext) -> str:
             raise EvaluatorError(f"{name} takes {', '.join(function.parameters) or 'nothing'}")
         if kind != "page":
             values.append(str(argument).replace("__last_url__", context.last_url))
-    return await function.ask(context, *values)
+
+    def failed(error: Exception) -> EvaluatorError:
+        said = cut(str(error), MOST_OF_A_MESSAGE)
+        return EvaluatorError(f"function {name} raised {type(error).__name__}: {said}")
+
+    # The browser's errors pass: if it is gone, the episode is played again.
+    with plugin_boundary(failed, passes=(HarnessError, Error)):
+        return await function.ask(context, *values)
 
 
 def _json(answer: HttpAnswer, path: str) -> Any:

@@ -5,7 +5,7 @@ others are cancelled.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -25,7 +25,8 @@ class _Gathering:
     def __init__(
         self, max_exceptions: float, total: int = 0, max_metrics: int | None = None, bar: Progress | None = None
     ) -> None:
-        self._most = max_exceptions * total if 0 < max_exceptions < 1 else max_exceptions
+        self._max_exceptions = max_exceptions
+        self._total = total
         self._max_metrics = max_metrics
         self._bar = bar
         self._means: dict[str, Mean] = {}
@@ -38,13 +39,25 @@ class _Gathering:
         for name, value in {"reward": trajectory.reward, **trajectory.metrics}.items():
             self._means.setdefault(name, Mean()).add(value)
 
-    def failed(self, error: BaseException) -> None:
-        """Raises: The error: it is one too many, or no rollout's to raise (an interrupt)."""
-        self._exceptions += 1
-        if not isinstance(error, Exception) or self._exceptions > self._most:
-            raise error
+    async def counted(self, rollout: Awaitable[T]) -> T | Exception:
+        """What a rollout gives, or the exception it raised, unless that is one too many."""
+        done: T | Exception
+        try:
+            done = await rollout
+        except Exception as error:
+            self._exceptions += 1
+            if self._too_many():
+                raise
+            done = error
+        self._advance()
+        return done
 
-    def advance(self) -> None:
+    def _too_many(self) -> bool:
+        if 0 < self._max_exceptions < 1:  # divided as ART does: 0.29 * 100 is less than 29
+            return self._exceptions / self._total > self._max_exceptions
+        return self._exceptions > self._max_exceptions
+
+    def _advance(self) -> None:
         if self._bar is not None:
             shown = [f"{name} {mean.total / mean.count:.3g}" for name, mean in self._means.items()][: self._max_metrics]
             shown += [f"exceptions {self._exceptions}"] if self._exceptions else []
@@ -77,19 +90,30 @@ async def gather_trajectory_groups(  # noqa: PLR0913  # the arguments are ART's
     """
     given = list(groups)
 
-    async def finished(group: Awaitable[TrajectoryGroup]) -> list[TrajectoryGroup]:
-        done: TrajectoryGroup | list[TrajectoryGroup] | None = await group
-        if isinstance(done, TrajectoryGroup) and not isinstance(group, TrajectoryGroup):
+    async def made(group: Awaitable[TrajectoryGroup]) -> TrajectoryGroup:
+        done = await group
+        if isinstance(done, TrajectoryGroup):
             for trajectory in done:
                 gathering.ended(trajectory)
+        return done
+
+    async def finished(group: Awaitable[TrajectoryGroup]) -> list[TrajectoryGroup]:
+        # A `TrajectoryGroup` counts its own rollouts, and what `after_each` raises is no rollout's failure.
+        done: TrajectoryGroup | list[TrajectoryGroup] | Exception | None
+        if isinstance(group, TrajectoryGroup):
+            done = await group
+        else:
+            done = await gathering.counted(made(group))
+        if isinstance(done, Exception):
+            return []
         if after_each is not None and isinstance(done, TrajectoryGroup):
             done = await after_each(done)
         return done if isinstance(done, list) else [done] if done is not None else []
 
     total = sum(len(one.pending) if isinstance(one, TrajectoryGroup) else 1 for one in given)
     with _gathering(total, pbar_desc, max_exceptions, max_metrics) as gathering:
-        found = await _all(map(finished, given), gathering, [not isinstance(one, TrajectoryGroup) for one in given])
-    return [group for groups in found if isinstance(groups, list) for group in groups]
+        found = await _all(map(finished, given))
+    return [group for groups in found for group in groups]
 
 
 async def gather_trajectories(
@@ -114,7 +138,7 @@ async def gather_trajectories(
         return done
 
     with _gathering(len(given), pbar_desc, max_exceptions, None) as gathering:
-        return await _all(map(finished, given), gathering, [True] * len(given))
+        return await _all(gathering.counted(finished(one)) for one in given)
 
 
 async def run_pending(group: TrajectoryGroup) -> TrajectoryGroup:
@@ -127,7 +151,7 @@ async def run_pending(group: TrajectoryGroup) -> TrajectoryGroup:
         gathering.ended(done)
         return done
 
-    found = await _all(map(finished, pending), gathering, [True] * len(pending))
+    found = await _all(gathering.counted(finished(one)) for one in pending)
     made = TrajectoryGroup(found)
     group.trajectories += made.trajectories
     group.exceptions += made.exceptions
@@ -149,24 +173,15 @@ def _gathering(
             _current.reset(token)
 
 
-async def _all(rollouts: Iterable[Any], gathering: _Gathering, counted: Sequence[bool]) -> list[Any]:
-    """What each gave, or the exception it raised; `counted` says whose end moves the bar."""
+async def _all(rollouts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """What each gave; when one raises, the others are cancelled."""
     tasks = [asyncio.ensure_future(rollout) for rollout in rollouts]
-    counts: Mapping[Any, bool] = dict(zip(tasks, counted, strict=True))
-    waiting = set(tasks)
     try:
-        while waiting:
-            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                if (error := task.exception()) is not None:
-                    gathering.failed(error)
-                if counts[task]:
-                    gathering.advance()
+        return await asyncio.gather(*tasks)
     finally:
-        for task in waiting:
+        for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)  # also looks at what several raised at once
-    return [task.exception() or task.result() for task in tasks]
 
 
 def _answer_tokens(messages: Iterable[Any]) -> list[int]:

@@ -2,9 +2,9 @@
 
 Meanings as in ART 0.5.18: `reward` is the mean over all trajectories, `exception_rate` counts exceptions among both,
 `reward_std_dev` is the population deviation within each group of two or more, averaged over those groups, and a custom
-metric is averaged over the trajectories that have it (metrics of costs and of step totals add up). Nothing is rounded
-and every value is a float. Memory does not grow with the number of trajectories, but for eight bytes each within one
-group.
+metric is averaged over the trajectories that have it, one of groups over the groups that have it and a trajectory
+(metrics of costs and of step totals add up, over all groups). Nothing is rounded and every value is a float. Memory
+does not grow with the number of trajectories, but for eight bytes each within one group.
 
 A value that is not finite (NaN, infinity) makes what is computed from it such a value too, as in ART; `strict` refuses
 it.
@@ -101,8 +101,8 @@ class MetricTotals:
         if len(self._rewards) > 1:
             self._deviation.add(_deviation(self._rewards))
             self.trainable_groups += len(set(self._rewards)) > 1
-        if self._rewards:
-            for name, value in self._group_metrics.items():
+        for name, value in self._group_metrics.items():
+            if self._rewards or is_summed(name):  # what was spent on rollouts that all failed was spent
                 self._of_groups.setdefault(name, Mean()).add(value)
         self._rewards = array("d")
         self._group_metrics = {}

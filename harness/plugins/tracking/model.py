@@ -34,7 +34,7 @@ from harness.plugins.tracking.history import Row, row_of
 from harness.plugins.tracking.inputs import GroupHeader, GroupItem, is_read_from_files, stream
 from harness.plugins.tracking.lazy import pyarrow
 from harness.plugins.tracking.metrics import MetricTotals
-from harness.plugins.tracking.name_rules import metric_name, number, path_part, prefixed, step_number
+from harness.plugins.tracking.name_rules import is_summed, metric_name, number, path_part, prefixed, step_number
 from harness.plugins.tracking.parquet import TrajectoryFile
 from harness.plugins.tracking.sinks import Reporting
 from harness.plugins.tracking.totals import rolled_up, step_data
@@ -115,7 +115,8 @@ class Model:
             trajectories: Groups, or trajectories, Episodes and exceptions (then one group), consumed once; or the path
                 of a run folder, one group per task.
             split: `train`, `val`, `test`, or a name of your own; also the prefix of the metrics.
-            metrics: Further metrics of this step; with trajectories, they win over custom ones of the same name.
+            metrics: Further metrics of this step; with trajectories, those that add up (`costs/` and the like) add to
+                theirs, and others win over custom ones of the same name.
             step: None = `get_step()`.
             on_repeat: What to do when this step of this split was logged before: `version` keeps both (the newest as
                 `0003.parquet`, the first as `0003.v1.parquet`), `refuse` raises, `once` logs what is the same only
@@ -227,7 +228,7 @@ class Model:
             writing = await asyncio.to_thread(_Writing, path, strict=place.strict)
             await _fill(writing, given)
             found = await asyncio.to_thread(writing.tally.metrics)
-            row, odd = self._row({**found, **_sizes(writing.tally, place, found), **extra}, place, writing.tally)
+            row, odd = self._row(_with_given(found, writing.tally, place, extra), place, writing.tally)
             scenarios = dumps(list(writing.tally.scenarios)).decode()
             await asyncio.to_thread(writing.file.close, {ROW_KEY: dumps(row).decode(), SCENARIOS_KEY: scenarios})
             row = await asyncio.to_thread(self.folder.publish, path, place.split, place.step, on_repeat=place.on_repeat)
@@ -256,10 +257,14 @@ class _Place(NamedTuple):
     strict: bool
 
 
-def _sizes(tally: MetricTotals, place: _Place, found: Mapping[str, float]) -> dict[str, float]:
-    """How much was logged, besides what the trajectories say themselves under the same names."""
+def _with_given(
+    found: Mapping[str, float], tally: MetricTotals, place: _Place, extra: Mapping[str, float]
+) -> dict[str, float]:
+    """What the trajectories say, how much was logged, and the further metrics, which may say that themselves."""
     sizes = step_data(tally.groups, tally.trajectories + tally.exceptions, tally.trainable_groups, place.split)
-    return {name: value + found.get(name, 0.0) for name, value in sizes.items()}
+    given = {**sizes, **extra}
+    added = {name: value + found.get(name, 0.0) for name, value in given.items() if is_summed(name)}
+    return {**found, **given, **added}
 
 
 def _warning(name: str, place: _Place, odd: Mapping[str, float], tally: MetricTotals | None) -> str:

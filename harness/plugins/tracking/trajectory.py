@@ -52,7 +52,11 @@ class Trajectory:
         self.logs.append(message)
 
     def messages(self) -> list[JsonObject]:
-        """The conversation as chat messages, ready to be sent: choices are assistant messages, no content is null."""
+        """The conversation as chat messages, ready to be sent; no content is null.
+
+        A choice is an assistant message with its content and calls alone: endpoints refuse or misread what else servers
+        answer with (`reasoning_content`, an empty list of calls).
+        """
         return [_message(item) for item in self.messages_and_choices]
 
     def finish(self) -> "Trajectory":
@@ -72,9 +76,17 @@ class Trajectory:
 
 
 def _message(item: Any) -> JsonObject:
-    said = item["message"] if isinstance(item, Mapping) and "finish_reason" in item else getattr(item, "message", item)
-    plain = dict(said) if isinstance(said, Mapping) else said.model_dump(mode="json", exclude_none=True)
-    return {**plain, "content": plain.get("content") or ""}
+    is_choice = "finish_reason" in item if isinstance(item, Mapping) else hasattr(item, "message")
+    if not is_choice:
+        plain = _plain(item)
+        return plain if plain.get("content") is not None else {**plain, "content": ""}
+    said = _plain(item["message"] if isinstance(item, Mapping) else item.message)
+    message = {"role": "assistant", "content": said.get("content") or ""}
+    return {**message, "tool_calls": list(map(_plain, calls))} if (calls := said.get("tool_calls")) else message
+
+
+def _plain(value: Any) -> JsonObject:
+    return dict(value if isinstance(value, Mapping) else value.model_dump(mode="json", exclude_none=True))
 
 
 @dataclass(slots=True, kw_only=True)

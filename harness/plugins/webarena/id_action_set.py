@@ -113,7 +113,7 @@ def _goto(text: str) -> Action:
 
 
 def _tab_focus(text: str) -> Action:
-    return TabFocus(index=int(_search(r"tab_focus ?\[(\d{1,18})\]", text, "tab_focus [index]")[1]))
+    return TabFocus(index=int(_search(r"tab_focus ?\[0*(\d{1,18})\]", text, "tab_focus [index]")[1]))
 
 
 def _stop(text: str) -> Action:

@@ -1,8 +1,8 @@
 """WebArena's `playwright` action set: one line of Playwright code, read by pattern and never evaluated.
 
 The verb is the last call outside parentheses; the receiver is not looked at. One difference, on purpose: WebArena
-loses the task on `.type("x")`, and on any code that holds the letters `type` before `fill(`; here both are read as
-they were meant.
+loses the task on `.type("x")`, on any code that holds the letters `type` before `fill(`, and on `stop("")`; here they
+are read as they were meant.
 """
 
 import re
@@ -75,7 +75,7 @@ def _goto(code: str) -> Action:
 
 
 def _page_focus(code: str) -> Action:
-    found = re.search(r"page_focus\((\d{1,18})\)", code)
+    found = re.search(r"page_focus\(0*(\d{1,18})\)", code)
     if found is None:
         raise ActionSyntaxError(f"cannot read {code!r}; page_focus needs a tab number")
     return TabFocus(index=int(found[1]))

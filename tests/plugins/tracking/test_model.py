@@ -69,6 +69,26 @@ async def test_a_custom_metric_is_averaged_over_those_that_have_it_and_costs_add
     assert all(isinstance(value, float) for key, value in logged.items() if "/" in key)
 
 
+async def test_costs_of_a_group_count_also_where_all_its_rollouts_failed(tmp_path: Path) -> None:
+    groups = [
+        TrajectoryGroup([ValueError("no page")], metrics={"costs/train/judge": 0.5, "progress": 9.0}),
+        TrajectoryGroup([rollout()], metrics={"costs/train/judge": 0.25, "progress": 1.0}),
+    ]
+    logged = await model(tmp_path).log(groups, "train")
+    assert (logged["costs/all"], logged["costs/cum/all"]) == (0.75, 0.75)
+    assert logged["train/group_progress"] == 1.0
+
+
+async def test_further_costs_add_to_those_of_the_trajectories(tmp_path: Path) -> None:
+    given = [rollout(metrics={"costs/train/judge": 0.25, "data/step_num_scenarios": 2, "found": 1.0})]
+    metrics = {"costs/train/judge": 0.5, "data/step_num_scenarios": 5.0, "data/step_num_groups_trainable": 3.0}
+    logged = await model(tmp_path).log(given, "train", metrics={**metrics, "found": 0.0})
+    assert (logged["costs/train/judge"], logged["costs/cum/train/judge"]) == (0.75, 0.75)
+    assert logged["data/step_num_scenarios"] == 5.0 + 2.0, "a given size replaces what was counted, and nothing else"
+    assert (logged["data/step_num_groups_trainable"], logged["data/step_num_trajectories"]) == (3.0, 1.0)
+    assert logged["train/found"] == 0.0
+
+
 async def test_generators_lose_nothing(tmp_path: Path) -> None:
     of_trajectories = await model(tmp_path).log((rollout(reward) for reward in (0.0, 0.5, 1.0)), step=1)
     of_groups = await model(tmp_path).log((TrajectoryGroup([rollout(reward)]) for reward in (0.0, 1.0)), step=2)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openai.types.chat.chat_completion import Choice
 
 from harness.errors import TrackingError
 from harness.plugins.tracking import art
@@ -139,6 +140,14 @@ async def test_so_many_rollouts_may_fail(most: float, fails: bool) -> None:
     assert [[error.message for error in group.exceptions] for group in found] == [["first"], ["second"]]
 
 
+@pytest.mark.parametrize(("most", "given"), [(0.29, 100), (0.57, 100), (0.58, 50), (0.58, 100), (0.29, 200)])
+async def test_a_share_of_failures_is_not_lost_to_rounding(most: float, given: int) -> None:
+    allowed = round(most * given)
+    rollouts = [_one(0.0, error=ValueError("no page") if number < allowed else None) for number in range(given)]
+    found = await art.gather_trajectories(rollouts, pbar_desc=None, max_exceptions=most)
+    assert sum(isinstance(one, ValueError) for one in found) == allowed
+
+
 async def test_rollouts_that_fail_at_once_leave_nothing_for_the_loop_to_report() -> None:
     reported: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
@@ -174,6 +183,30 @@ async def test_after_each_replaces_a_group() -> None:
     assert [[one.reward for one in group] for group in found] == [[1.0], [9.0]]
 
 
+async def _group() -> TrajectoryGroup:
+    return TrajectoryGroup([rollout(1.0)])
+
+
+async def test_what_after_each_raises_is_no_failure_of_a_rollout() -> None:
+    async def judged(_: TrajectoryGroup) -> TrajectoryGroup:
+        raise RuntimeError("the judge is down")
+
+    given: list[Awaitable[TrajectoryGroup]] = [_group(), art.TrajectoryGroup(_one(1.0) for _ in range(4))]
+    for group in given:
+        with pytest.raises(RuntimeError, match="the judge is down"):
+            await art.gather_trajectory_groups([group], pbar_desc=None, max_exceptions=9, after_each=judged)
+
+
+async def test_a_group_that_cannot_be_made_counts_as_a_failure() -> None:
+    async def broken() -> TrajectoryGroup:
+        raise ValueError("no page")
+
+    found = await art.gather_trajectory_groups([broken(), _group()], pbar_desc=None, max_exceptions=1)
+    assert [[one.reward for one in group] for group in found] == [[1.0]]
+    with pytest.raises(ValueError, match="no page"):
+        await art.gather_trajectory_groups([broken(), _group()], pbar_desc=None)
+
+
 async def test_trajectories_alone_can_be_gathered() -> None:
     async def two() -> list[Trajectory]:
         return [rollout(0.1), rollout(0.2)]
@@ -194,11 +227,16 @@ async def test_a_group_that_was_not_awaited_is_not_logged(tmp_path: Path) -> Non
 def test_messages_are_ready_to_be_sent() -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     spoken = {"finish_reason": "tool_calls", "message": {"role": "assistant", "content": None, "tool_calls": [call]}}
-    given = Trajectory(messages_and_choices=[ASKED, spoken, answer()])
+    wordy = {"role": "assistant", "content": "Green.", "tool_calls": [], "annotations": [], "reasoning_content": "hm"}
+    choice = Choice.model_validate({"finish_reason": "stop", "index": 0, "message": wordy})
+    calling = Choice.model_validate({**spoken, "index": 0})
+    dumped = {"finish_reason": "stop", "message": wordy}
+    given = Trajectory(messages_and_choices=[ASKED, spoken, answer(), choice, dumped, calling])
     assert given.messages() == [
         ASKED,
         {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "assistant", "content": "Green."},
+        *[{"role": "assistant", "content": "Green."}] * 3,
+        {"role": "assistant", "content": "", "tool_calls": [call]},
     ]
     assert json.dumps(given.finish().metrics).startswith('{"duration": ')
 

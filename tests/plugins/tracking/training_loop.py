@@ -55,7 +55,8 @@ async def chat_endpoint() -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
 
     async def answered(request: Request) -> JSONResponse:
         received.append(await request.json())
-        message = {"role": "assistant", "content": f"Tea {len(received) % 2}"}
+        message = {"role": "assistant", "content": f"Tea {len(received) % 2}", "tool_calls": [], "annotations": []}
+        message["reasoning_content"] = "Which one?"  # servers of open models say more than a request may
         usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
         choice = {"index": 0, "finish_reason": "stop", "message": message}
         body = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}

@@ -34,6 +34,8 @@ from tests.agents.test_prompt_agent import BLANK, TASK, Scripted, agent, check_e
         ("stop [a\nb]", Stop(answer="")),
         ("scroll [downup]", Scroll(direction="down")),
         ("press [ctrl+a]", Press(key_comb="ctrl+a")),
+        ("tab_focus [0000000000000000001]", TabFocus(index=1)),
+        ("tab_focus [0]", TabFocus(index=0)),
     ],
 )
 def test_webarena_quirks_are_kept(text: str, action: Action) -> None:
@@ -54,6 +56,13 @@ def test_playwright_verb_is_the_last_call_outside_parentheses() -> None:
 def test_playwright_typing_is_read_even_where_webarena_stumbles() -> None:
     code = 'page.get_by_placeholder("type here").fill("™")'
     assert action_set_of("playwright").parse(code) == Code(verb="type", pw_code=code, text="™")
+
+
+def test_playwright_stops_and_changes_tabs_as_it_is_meant() -> None:
+    actions = action_set_of("playwright")
+    assert actions.parse('page.stop("")') == Stop(answer="")
+    assert actions.parse("page.page_focus(0000000000000000001)") == TabFocus(index=1)
+    assert actions.parse("page.page_focus(0)") == TabFocus(index=0)
 
 
 def test_playwright_code_that_is_long_and_hostile_is_read_in_time() -> None:
