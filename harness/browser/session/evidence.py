@@ -29,6 +29,7 @@ from harness.errors import ActionFailed, EvaluatorError, SiteUnavailable
 from harness.protocols import RawEvidence, TargetValue
 from harness.records import HtmlTarget, Task
 from harness.settings.browser import BrowserSettings
+from harness.trees import each_text
 
 _SELECT = bounded("(0, eval)(argument)")
 """What a locator gives, as page.evaluate would, in an array."""
@@ -211,7 +212,7 @@ class _Gatherer:
         if not isinstance(found, list):
             self._doubt = f"the page breaks the script that evaluates {target.locator[:200]}"
             return ""
-        return _canonical(found[0], shown)
+        return each_text(found[0], shown)
 
     def _scene(self, tab: Tab) -> FunctionContext:
         return FunctionContext(lane=self._window.lane, page=tab.page, last_url=self._shown(self._mine))
@@ -224,16 +225,3 @@ class _Found(NamedTuple):
     value: TargetValue
     is_there: bool
     """False: there is only the reason why nothing was selected."""
-
-
-def _canonical(value: Any, shown: Any) -> Any:
-    """The value with canonical addresses in every text of it."""
-    match value:
-        case str():
-            return shown(value)
-        case list():
-            return [_canonical(item, shown) for item in value]
-        case dict():
-            return {shown(str(key)): _canonical(item, shown) for key, item in value.items()}
-        case _:
-            return value
