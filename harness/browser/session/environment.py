@@ -280,7 +280,7 @@ class BrowserEnvironment:
             # Evaluators would find the text that plug-ins have planted.
             await self._planted.lift()
             cuts_off = self._benchmark is None  # its evidence may need the agent's page as it is
-            page = evidence.gather(self._window, task, settings=self._settings, trace=self._trace, cuts_off=cuts_off)
+            page = evidence.gather(self._window, task, trace=self._trace, cuts_off=cuts_off)
             gathered = replace(await page, blocked=self._visits.blocked(task.start_urls))
             if self._benchmark is not None:
                 gathered = replace(gathered, benchmark=await self._benchmark.evidence(), kept=self._benchmark.kept)
@@ -374,7 +374,7 @@ class BrowserEnvironment:
         tell = partial(self._deps.tell, self._lane.number)
         self._visits = self._lane.visits.begin(self._open.context, self._open.tabs, tell)
         if (benchmark := self._deps.benchmark) is not None:
-            self._benchmark = BenchmarkCalls(benchmark, self._open, self._settings, task=task, opened=self._opened)
+            self._benchmark = BenchmarkCalls(benchmark, self._open, task=task, opened=self._opened)
         async with self._watched("logging in"):
             with self._window.traffic.unrecorded():
                 if await login.ensure(self._window, sites):
@@ -382,12 +382,7 @@ class BrowserEnvironment:
         if writes:
             async with self._watched("sending forms of plug-ins"):
                 await site_forms.fill_in(
-                    self._window,
-                    task,
-                    self._opened,
-                    settings=self._settings,
-                    sites=self._facts,
-                    goes_on=self._effects is not None,
+                    self._window, task, self._opened, sites=self._facts, goes_on=self._effects is not None
                 )
         async with self._watched("beginning a trace"):
             if self._settings.har:

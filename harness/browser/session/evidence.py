@@ -28,7 +28,6 @@ from harness.codec import dumps
 from harness.errors import ActionFailed, EvaluatorError, SiteUnavailable
 from harness.protocols import RawEvidence, TargetValue
 from harness.records import HtmlTarget, Task
-from harness.settings.browser import BrowserSettings
 from harness.trees import each_text
 
 _SELECT = bounded("(0, eval)(argument)")
@@ -42,7 +41,6 @@ async def gather(
     window: BrowserSession,
     task: Task,
     *,
-    settings: BrowserSettings,
     trace: Trace | None = None,
     cuts_off: bool = True,
 ) -> RawEvidence:
@@ -59,7 +57,7 @@ async def gather(
     url, title, html = map(shown, (mine.url, *await mine.source()))
     url, title, html = text_limits.truncate_url(url), cut(title, text_limits.MAX_TITLE_CHARS), cut(html, LARGEST)
     targets = (*task.eval.program_html, *task.probes)
-    gatherer = _Gatherer(window, mine, settings=settings)
+    gatherer = _Gatherer(window, mine)
     await gatherer.read_mine(targets)
     if any(target.url != "last" for target in targets):
         if cuts_off:
@@ -72,10 +70,9 @@ async def gather(
 
 
 class _Gatherer:
-    def __init__(self, window: BrowserSession, mine: Tab, *, settings: BrowserSettings) -> None:
+    def __init__(self, window: BrowserSession, mine: Tab) -> None:
         self._window = window
         self._mine = mine
-        self._settings = settings
         self._other: Tab | None = None
         """The tab of the last target that was not `last`: where WebArena's own page would be."""
         self._fresh_at = ""
@@ -170,12 +167,12 @@ class _Gatherer:
         locator = target.locator
         if locator.startswith(_FUNC):
             return await call(locator.removeprefix(_FUNC), self._scene(tab))
+        limit_s = self._window.settings.action_timeout_s
         try:
-            async with asyncio.timeout(self._settings.action_timeout_s):
+            async with asyncio.timeout(limit_s):
                 value = await self._read(tab, target)
         except TimeoutError as exc:
-            seconds = self._settings.action_timeout_s
-            raise EvaluatorError(f"{locator or 'the page'} returned nothing within {seconds:g} s") from exc
+            raise EvaluatorError(f"{locator or 'the page'} returned nothing within {limit_s:g} s") from exc
         except (TypeError, ValueError, OverflowError, RecursionError) as exc:  # playwright's, of what it cannot read
             raise EvaluatorError(f"{locator} returned a value that is not JSON") from exc
         try:
