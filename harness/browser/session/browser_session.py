@@ -292,7 +292,7 @@ class BrowserSession:
             async with asyncio.timeout(_UNDONE_WITHIN_S):
                 await together(*(_if_open(tab.hold_back()) for tab in self.tabs.all))
         # Chromium fails what is on its way when a tab is cut off, although the site may have read it.
-        await self.traffic.effects_answered(limit_s=self.settings.settle_timeout_s)
+        await self.traffic.effects_answered()
         with suppress(TimeoutError):
             async with asyncio.timeout(_UNDONE_WITHIN_S):
                 await together(*(_if_open(tab.cut_off()) for tab in self.tabs.all))

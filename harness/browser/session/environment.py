@@ -275,7 +275,7 @@ class BrowserEnvironment:
         await self._wake()
         limit_s = self._settings.step_deadline_s * (1 + len(task.eval.program_html) + len(task.probes))
         async with self._patient(), self._watched("gathering the evidence", limit_s=limit_s):
-            await self._window.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
+            await self._window.traffic.effects_answered()
             await self._check_sites()
             # Evaluators would find the text that plug-ins have planted.
             await self._planted.lift()
@@ -344,7 +344,7 @@ class BrowserEnvironment:
             raise
 
     async def _check_sites(self) -> None:
-        lost, refused = self._window.traffic.take_lost(), self._window.traffic.take_refused()
+        lost, refused = self._window.traffic.take_failed()
         limit_s = self._settings.navigation_timeout_s
         await site_health.check(lost, self._sites, timeout_s=limit_s, refused=refused)
 
