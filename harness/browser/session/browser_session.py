@@ -18,7 +18,7 @@ from harness.browser import text_limits
 from harness.browser.acting.action_executor import ActionExecutor
 from harness.browser.acting.clipboard import BrowserClipboard, Clipboard
 from harness.browser.driver.devtools_pipe import DevToolsPipe
-from harness.browser.driver.frame_queue import FrameQueue
+from harness.browser.driver.frame_queue import ContextFrames, FrameQueue
 from harness.browser.driver.playwright_errors import Deadline, closed, misfit, moved
 from harness.browser.marks.marks import find_marks
 from harness.browser.network.addresses import Addresses
@@ -40,8 +40,7 @@ from harness.browser.tabs.tab import Tab
 from harness.browser.tabs.tabs import Tabs
 from harness.browser.visit_policy import NO_VISITS, BrowserVisits
 from harness.errors import ActionFailed, BrowserCrashed
-from harness.records import Done, LiveObservation, Observation, Outcome, Refused, Site, Unknown
-from harness.records import TabRecord as TabRecord
+from harness.records import Done, LiveObservation, Observation, Outcome, Refused, Site, TabRecord, Unknown
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +103,7 @@ class BrowserSession:
         self.clipboard = Clipboard(lane.clipboard)
         self.actor = ActionExecutor(self.tabs, lane.addresses, guard=lane.guard, pages=pages, clipboard=self.clipboard)
         self.settler = Settler(self.tabs, self.traffic, settings)
-        self._frames = None if lane.frames is None else lane.frames.of(context)
+        self._frames = None if lane.frames is None else ContextFrames(context, lane.frames)
         limit_s = settings.action_timeout_s
         self._clock = PageClock(context, self.tabs, limit_s=limit_s) if settings.stops_time else None
         self._pages = pages

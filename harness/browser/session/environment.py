@@ -431,8 +431,7 @@ class BrowserEnvironment:
 
     async def _from_checkpoint(self, task: Task, episode: Episode, anchor: int) -> LiveObservation:
         """Cookies and storage as they were after a step, its tabs at their addresses; nothing is performed again."""
-        acted = episode.steps[anchor - 1].acted if anchor else episode.arrival
-        assert acted is not None
+        acted = page_age.acted_at(episode, anchor)
         urls, current = checkpoint.recorded_tabs(acted)
         state = checkpoint.recorded_state(episode.steps[:anchor], self._deps.checkpoints, self._lane.addresses)
         await self._fresh(task, state or checkpoint.state_of_task(task), anchor)

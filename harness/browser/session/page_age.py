@@ -21,7 +21,7 @@ from playwright.async_api import Page
 from harness.actions import Stop
 from harness.browser.tabs.page_timers import PageTimer, loop_time, pending_timers
 from harness.browser.tabs.tabs import Tabs
-from harness.records import Episode
+from harness.records import Acted, Episode
 
 # To let all pages become as old as they were would cost the model's thinking time at each resume.
 CATCHES_UP_S = 10.0
@@ -190,6 +190,13 @@ def _is_same(timer: PageTimer, delay_s: float, every_ms: int) -> bool:
     return differs_s <= _SAME_DELAY * max(1.0, delay_s) and round(timer.every_s * 1000) == every_ms
 
 
+def acted_at(episode: Episode, step: int) -> Acted:
+    """The record of a step, or of the start page (0)."""
+    acted = episode.steps[step - 1].acted if step else episode.arrival
+    assert acted is not None
+    return acted
+
+
 def _ages(episode: Episode, *, stands_still: bool) -> list[float]:
     """Of each step, and of the start page (0): seconds from the beginning of its action to the last record, as far as
     its page has lived through them.
@@ -200,8 +207,7 @@ def _ages(episode: Episode, *, stands_still: bool) -> list[float]:
 
 def _span(episode: Episode, step: int, *, stands_still: bool) -> float:
     """Seconds from the beginning of a step's action to that of the next, or to the last record."""
-    acted = episode.steps[step - 1].acted if step else episode.arrival
-    assert acted is not None
+    acted = acted_at(episode, step)
     acting_s = acted.elapsed_ms / 1000
     if stands_still:
         return acting_s

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
 from harness.browser.network.traffic import SentEffect, Traffic
-from harness.browser.session.page_age import LONGEST_S, PageAge
+from harness.browser.session.page_age import LONGEST_S, PageAge, acted_at
 from harness.browser.tabs.page_timers import loop_time, pending_timers
 from harness.browser.tabs.tabs import Tabs
 from harness.errors import EnvironmentDiverged
-from harness.records import Acted, Decided, Episode, SideEffect
+from harness.records import Decided, Episode, SideEffect
 
 # Two cannot be told from two that were meant, and are counted.
 _REPEATING = 3
@@ -311,7 +311,7 @@ def _often(counts: Counter[Kind]) -> set[Kind]:
 
 
 def _recorded(episode: Episode, step: int) -> _Recorded:
-    acted = _acted(episode, step)
+    acted = acted_at(episode, step)
     late = [one for one in episode.late if one.step == step and one.replayed]
     at_once, later = _counted(acted.effects), _counted(effect for one in late for effect in one.effects)
     following = _following(episode, step)
@@ -323,12 +323,6 @@ def _recorded(episode: Episode, step: int) -> _Recorded:
         effects={kind_of(effect.method, effect.url): effect for effect in episode.sent_after(step)},
         lasted_s=max(measured_s, *(min(one.at - acted.at, LONGEST_S) for one in late), 0.0),
     )
-
-
-def _acted(episode: Episode, step: int) -> Acted:
-    acted = episode.steps[step - 1].acted if step else episode.arrival
-    assert acted is not None
-    return acted
 
 
 def _following(episode: Episode, step: int) -> Decided | None:
