@@ -5,6 +5,9 @@ from typing import Any, Literal, Protocol
 
 from harness.actions.target import Target
 
+Button = Literal["left", "right", "middle"]
+"""Of a mouse."""
+
 
 # A protocol, so that actions import no Playwright.
 class BrowserControls(Protocol):
@@ -51,7 +54,7 @@ class BrowserControls(Protocol):
         x: float,
         y: float,
         *,
-        button: Literal["left", "right", "middle"] = ...,
+        button: Button = ...,
         times: int = ...,
         holding: str = ...,
     ) -> None:

@@ -10,7 +10,7 @@ https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/computer-use-tool.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from harness.actions import (
     Action,
@@ -27,6 +27,7 @@ from harness.actions import (
     Screenshot,
     Wait,
 )
+from harness.actions.browser_controls import Button
 from harness.actions.held_keys import MOST_HELD_S, MOST_PRESSES
 from harness.actions.key_names import cairn_keys
 from harness.actions.point import MOST_OF_A_PATH
@@ -38,7 +39,7 @@ NOTCH_PX = 100
 _MOST_SCROLL_PX = 100_000
 # An integer of JSON has no bound: dividing 10**400 by the width of the screen is an OverflowError, not a ValueError.
 _LARGEST = 10**9
-_BUTTONS: Mapping[str, Literal["left", "right", "middle"]] = {"left": "left", "right": "right", "wheel": "middle"}
+_BUTTONS: Mapping[str, Button] = {"left": "left", "right": "right", "wheel": "middle"}
 _KEYS = {"prior": "PageUp", "next": "PageDown", "super": "Meta", "kp_enter": "Enter", "win": "Meta"}
 """Names of X11 that `cairn_keys` does not know."""
 
@@ -61,7 +62,8 @@ class Screen:
         name = arguments.get("type", arguments.get("action"))
         reader = _READERS.get(name) if isinstance(name, str) else None
         if reader is None:
-            raise ValueError(f"the computer cannot {str(name)[:80]!r}; it can {', '.join(_PERFORMED)}")
+            unknown = f"the computer cannot {str(name)[:80]!r}; it can {', '.join(_READERS)}"
+            raise ValueError(_REFUSED.get(str(name), unknown))
         return reader(self, arguments)
 
     def point(self, x: object, y: object) -> tuple[float, float]:
@@ -92,14 +94,12 @@ def _click(screen: Screen, arguments: Arguments) -> Action:
     return _clicked(screen, arguments, button=_BUTTONS[button])
 
 
-def _clicked(
-    screen: Screen, arguments: Arguments, *, button: Literal["left", "right", "middle"] = "left", times: int = 1
-) -> Action:
+def _clicked(screen: Screen, arguments: Arguments, *, button: Button = "left", times: int = 1) -> Action:
     x, y = screen.place(arguments)
     return PointClick(x=x, y=y, button=button, times=times, holding=_held(arguments))
 
 
-def _clicks(times: int, button: Literal["left", "right", "middle"] = "left") -> Callable[[Screen, Arguments], Action]:
+def _clicks(times: int, button: Button = "left") -> Callable[[Screen, Arguments], Action]:
     return lambda screen, arguments: _clicked(screen, arguments, button=button, times=times)
 
 
@@ -166,18 +166,6 @@ def _hold_key(screen: Screen, arguments: Arguments) -> Action:
     return HoldKey(key_comb=_keys(arguments.get("text")), seconds=float(seconds))  # type: ignore[arg-type]
 
 
-def _left_button(screen: Screen, arguments: Arguments) -> Action:
-    raise ValueError("the button cannot be held over several calls; left_click_drag presses, moves and releases it")
-
-
-def _cursor_position(screen: Screen, arguments: Arguments) -> Action:
-    raise ValueError("the cursor is where your last click, move, drag or scroll ended; give the point with each call")
-
-
-def _screenshot(screen: Screen, arguments: Arguments) -> Action:
-    return Screenshot()
-
-
 def _zoom(screen: Screen, arguments: Arguments) -> Action:
     region = arguments.get("region")
     if not isinstance(region, list) or len(region) != 4 or not all(map(_is_number, region)):
@@ -191,20 +179,16 @@ def _zoom(screen: Screen, arguments: Arguments) -> Action:
     return Screenshot(region=(left, top, right, bottom))
 
 
-def _wait(screen: Screen, arguments: Arguments) -> Action:
-    return Wait()
-
-
 _READERS: Mapping[str, Callable[[Screen, Arguments], Action]] = {
     "click": _click,
     "double_click": _clicks(2),
     "drag": _drag,
     "keypress": _press,
     "move": _move,
-    "screenshot": _screenshot,
+    "screenshot": lambda screen, arguments: Screenshot(),
     "scroll": _scroll,
     "type": _type,
-    "wait": _wait,
+    "wait": lambda screen, arguments: Wait(),
     "left_click": _clicks(1),
     "right_click": _clicks(1, "right"),
     "middle_click": _clicks(1, "middle"),
@@ -214,14 +198,14 @@ _READERS: Mapping[str, Callable[[Screen, Arguments], Action]] = {
     "key": _press,
     "zoom": _zoom,
     "hold_key": _hold_key,
-    "left_mouse_down": _left_button,
-    "left_mouse_up": _left_button,
-    "cursor_position": _cursor_position,
 }
-
-
-_REFUSED = frozenset({"left_mouse_down", "left_mouse_up", "cursor_position"})
-_PERFORMED = [name for name in _READERS if name not in _REFUSED]
+_LEFT_BUTTON = "the button cannot be held over several calls; left_click_drag presses, moves and releases it"
+_REFUSED: Mapping[str, str] = {
+    "left_mouse_down": _LEFT_BUTTON,
+    "left_mouse_up": _LEFT_BUTTON,
+    "cursor_position": "the cursor is where your last click, move, drag or scroll ended; give the point with each call",
+}
+"""Why a call is none that can be performed."""
 
 
 def _held(arguments: Arguments) -> str:

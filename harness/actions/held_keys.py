@@ -40,9 +40,6 @@ class RepeatKey(Action):
     times: int
     """At most `MOST_PRESSES`."""
 
-    def render(self) -> str:
-        return written(self.kind, self.key_comb, f"{self.times}")
-
     async def perform(self, browser: BrowserControls) -> None:
         for _ in range(self.times):
             await browser.press(self.key_comb)

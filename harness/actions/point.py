@@ -4,13 +4,12 @@ A point is given in fractions of the viewport, so that it means the same whateve
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from harness.actions.action import Action
-from harness.actions.browser_controls import BrowserControls
+from harness.actions.browser_controls import BrowserControls, Button
 from harness.actions.tool_schema import about
 
-Button = Literal["left", "right", "middle"]
 MOST_OF_A_PATH = 100
 """Points of a drag."""
 _ADDED = {"omitted": True}

@@ -7,9 +7,6 @@ from harness.actions.tool_schema import description_of, parameters_of
 from harness.agents.calls import read_call
 from harness.records import ComputerTool, Task, Tool, ToolCall
 
-RULE = AskUser.prompt
-"""For a prompt, of models that write their actions."""
-
 
 class AskingActionSet:
     """Any `ActionSet`, and `ask_user` besides."""

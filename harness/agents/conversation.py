@@ -12,12 +12,12 @@ from harness.actions import ActionSet, InvalidAction, KeepNote
 from harness.actions.truncate import cut
 from harness.agents import note, page
 from harness.agents.calls import Turn, read_call, turns
-from harness.agents.prompt_history import first_kept, rough_tokens
+from harness.agents.prompt_history import MOST_OF_A_REPLY, first_kept, rough_tokens, turn_tokens
 from harness.records import Done, Episode, Message, Observation, Step, Task, ToolCall
 from harness.settings.agents import ModelAgentSettings
 
-MOST_OF_A_REPLY = 20_000
-_SPLITTER = "```"
+SPLITTER = "```"
+"""Around an action that stands in a text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Conversation:
         return first_kept(sizes, most=self.settings.history, budget=self.settings.history_tokens)
 
     def _head(self, task: Task, episode: Episode, begin: int, seen: Observation, *, kept_note: str) -> Message:
-        dropped = page.previous_actions(episode.steps[:begin], self.action_set, _SPLITTER)
+        dropped = page.previous_actions(episode.steps[:begin], self.action_set, SPLITTER)
         previous = f"PREVIOUS ACTIONS:\n{dropped}\n" if dropped else ""
         noted = note.section(kept_note)
         return Message(role="user", content=f"OBJECTIVE:\n{task.intent}\n{previous}{noted}{self._page(seen)}")
@@ -90,10 +90,8 @@ class Conversation:
     def _size(self, episode: Episode, turn: Turn) -> int:
         """Tokens of a turn, about."""
         text = "" if turn.end == 0 else episode.steps[turn.end - 1].acted.observation.shown_text
-        shown = min(rough_tokens(text), self.settings.max_observation_tokens or MOST_OF_A_REPLY)
-        return (
-            shown + rough_tokens(turn.text[:MOST_OF_A_REPLY]) + sum(rough_tokens(one.arguments) for one in turn.calls)
-        )
+        called = sum(rough_tokens(one.arguments) for one in turn.calls)
+        return turn_tokens(text, turn.text, most=self.settings.max_observation_tokens) + called
 
 
 def _page_before(episode: Episode, step: int, now: Observation) -> Observation:

@@ -7,20 +7,17 @@ without a readable action becomes `InvalidAction`, which counts as a step; only 
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.actions import Action, ActionSet, InvalidAction, extract, resolve
+from harness.actions import Action, ActionSet, AskUser, InvalidAction, extract, resolve
 from harness.actions.truncate import cut
 from harness.agents import asking, note, page
 from harness.agents.kind import AgentContext
 from harness.agents.page_view import PageView
 from harness.agents.prompt import Prompt, read_prompt
-from harness.agents.prompt_history import first_kept, rough_tokens
+from harness.agents.prompt_history import MOST_OF_A_REPLY, first_kept, turn_tokens
 from harness.api import Agent, ChatModel, Decision, Message, Reply
 from harness.errors import ActionSyntaxError
 from harness.records import Episode, LiveObservation, Task
 from harness.settings.agents import PromptSettings
-
-MOST_OF_A_REPLY = 20_000
-"""A past answer that is repeated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +48,7 @@ class PromptAgent:
         if self.prompt.settings.memory:
             beginning[0] = replace(beginning[0], content=f"{beginning[0].content}\n{note.RULE}")
         if task.user is not None:
-            beginning[0] = replace(beginning[0], content=f"{beginning[0].content}\n{asking.RULE}\n")
+            beginning[0] = replace(beginning[0], content=f"{beginning[0].content}\n{AskUser.prompt}\n")
         first = (
             first_kept(
                 self._sizes(episode), most=self.prompt.settings.history, budget=self.prompt.settings.history_tokens
@@ -80,11 +77,10 @@ class PromptAgent:
     def _sizes(self, episode: Episode) -> list[int]:
         """Estimated tokens of past steps."""
         seen = [one.observation.shown_text for one in (episode.arrival, *(step.acted for step in episode.steps)) if one]
-        pages = [
-            min(rough_tokens(text), self.prompt.settings.max_observation_tokens or MOST_OF_A_REPLY) for text in seen
+        most = self.prompt.settings.max_observation_tokens
+        return [
+            turn_tokens(text, step.decided.reply, most=most) for text, step in zip(seen, episode.steps, strict=False)
         ]
-        replies = [rough_tokens(step.decided.reply[:MOST_OF_A_REPLY]) for step in episode.steps]
-        return [seen + reply for seen, reply in zip(pages, replies, strict=False)]
 
     def _memory(self, episode: Episode, reply: Reply) -> Any:
         """What the next decision finds: the note of this reply, or the one before."""

@@ -8,6 +8,9 @@ until the first drop. Pure: what is dropped follows from the episode, so a resum
 
 from collections.abc import Sequence
 
+MOST_OF_A_REPLY = 20_000
+"""Characters of a past answer that is repeated."""
+
 
 def first_kept(sizes: Sequence[int], *, most: int, budget: int) -> int:
     """Index of the first past step that is still repeated.
@@ -25,6 +28,11 @@ def first_kept(sizes: Sequence[int], *, most: int, budget: int) -> int:
                 total -= sizes[first]
                 first += 1
     return first
+
+
+def turn_tokens(page: str, reply: str, *, most: int) -> int:
+    """Tokens of a past step, about: those of its page, at most `most` (0 = no limit), and of its reply."""
+    return min(rough_tokens(page), most or MOST_OF_A_REPLY) + rough_tokens(reply[:MOST_OF_A_REPLY])
 
 
 def rough_tokens(text: str) -> int:

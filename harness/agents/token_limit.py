@@ -10,11 +10,6 @@ import re
 _TOKEN = re.compile(r"[A-Za-z0-9_]{1,4}|[\t\n]+|[^\sA-Za-z0-9_]")
 
 
-def count_tokens(text: str) -> int:
-    """Tokens of `text` by this module's rule."""
-    return sum(1 for _ in _TOKEN.finditer(text))
-
-
 def trim(text: str, max_tokens: int) -> str:
     """`text` itself when it fits, else its first whole lines and a last line that tells what is missing.
 

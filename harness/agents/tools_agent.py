@@ -26,7 +26,7 @@ from harness.actions import (
 from harness.actions.tool_schema import description_of, parameters_of
 from harness.agents import asking, note
 from harness.agents.calls import MOST_CALLS, acting, memory_of, next_call, read_call, turns
-from harness.agents.conversation import Conversation
+from harness.agents.conversation import SPLITTER, Conversation
 from harness.agents.kind import AgentContext
 from harness.agents.page_view import PageView
 from harness.agents.task_images import with_objective
@@ -47,10 +47,9 @@ from harness.records import (
 from harness.settings.agents import ToolsSettings
 
 NO_CALL = "your reply held no call; call a function, and stop with the answer when you are done"
-_SPLITTER = "```"
 
 
-class Box(Protocol):
+class Toolset(Protocol):
     """What a model may call, and how it sees what came of it."""
 
     @property
@@ -71,7 +70,7 @@ class Box(Protocol):
 
 @dataclass(frozen=True)
 class ToolBox:
-    """The actions as functions; fits `Box`."""
+    """The actions as functions; fits `Toolset`."""
 
     actions: Sequence[type[Action]]
     strict: bool = True
@@ -102,12 +101,12 @@ class ToolBox:
         return f"{said} {self.files}" if self.files and issubclass(action, Upload) else said
 
     def still_fits(self, action: Action, before: Observation, view: LiveObservation) -> bool:
-        """See `Box.still_fits`: as long as its elements are there."""
+        """See `Toolset.still_fits`: as long as its elements are there."""
         # Not as long as the page is the same: each field of a form that is filled in changes it.
         return all(target.id in view.nodes for target in action.targets)
 
     async def show(self, messages: tuple[Message, ...], episode: Episode, view: LiveObservation) -> tuple[Message, ...]:
-        """See `Box.show`."""
+        """See `Toolset.show`."""
         picture = await self.shows.as_message(view)
         shown = with_objective(messages, view.task_images, self.shows.detail)
         return shown if picture is None else (*shown, picture)
@@ -126,7 +125,7 @@ class ToolsAgent:
 
     model: ChatModel
     conversation: Conversation
-    box: Box
+    box: Toolset
     action_set: ActionSet
     """Reads an action that stands in a text."""
     stops_at_checks: bool = False
@@ -181,9 +180,9 @@ class ToolsAgent:
 
     def _from_text(self, text: str, episode: Episode, task: Task) -> Action:
         """A model that calls nothing: an action in its text counts, and a text that it insists on is its answer."""
-        if _SPLITTER in text:
+        if SPLITTER in text:
             try:
-                return asking.parse(self.action_set, extract(text, _SPLITTER), task)
+                return asking.parse(self.action_set, extract(text, SPLITTER), task)
             except ActionSyntaxError:
                 pass
         last = episode.steps[-1].decided.action if episode.steps else None
@@ -229,7 +228,7 @@ def tool_box(settings: ToolsSettings, context: AgentContext) -> ToolBox:
     return box
 
 
-def calling_agent(settings: ToolsSettings, context: AgentContext, model: ChatModel, box: Box) -> ToolsAgent:
+def calling_agent(settings: ToolsSettings, context: AgentContext, model: ChatModel, box: Toolset) -> ToolsAgent:
     """An agent whose model calls what is in the box."""
     conversation = Conversation(
         settings=settings,

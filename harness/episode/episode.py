@@ -119,7 +119,7 @@ class EpisodeRunner:
         case = self._said or resumed(case, missing)
         case = replace(case, closed=realigned(case.closed, opened.task, case.task))
         scope = self._scope(judged.asked for judged in self._journal.episode.judged.values())
-        recorded = JournalJudgeReplies(lambda: self._journal.episode, self._recorder, self._recorder.artifacts, scope)
+        recorded = JournalJudgeReplies(self._recorder, scope)
         # The run's own scoring comes last: where its line is, a crash has cost none of the others.
         scorers = list(self._deps.evaluators.items())
         # Asking in both would double the price of judging, for a score that few look at.

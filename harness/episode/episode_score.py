@@ -38,11 +38,6 @@ class Case:
         )
 
 
-def stored(case: Case, missing: Symbols) -> Case:
-    """A case that was read from a run folder: what is redacted in it is a letter of `missing`."""
-    return case.changed(missing.text, missing.data)
-
-
 def resumed(said: Case, missing: Symbols) -> Case:
     """A case whose evidence was read back by the run: what could not be put back is a letter of `missing`."""
     closed, artifacts = with_texts(said.closed, missing.text), _ChangedArtifacts(said.artifacts, missing.data)
@@ -79,8 +74,11 @@ async def score(scorer: EpisodeScorer, said: Case, redactor: Redactor, recorded:
 
 
 async def score_stored(scorer: EpisodeScorer, case: Case, missing: Symbols) -> Scored:
-    """Judge an episode by what a run folder holds of it; in a sentence a marker stands for each secret."""
-    read = stored(case, missing)
+    """Judge an episode by what a run folder holds of it.
+
+    What is redacted there is read as a letter of `missing`; in a sentence a marker stands for each secret.
+    """
+    read = case.changed(missing.text, missing.data)
     scored = await scorer.score(read.task, read.closed, read.artifacts)
     verdicts = (replace(one, why=missing.put_back(one.why, _marker)) for one in scored.verdicts)
     return replace(scored, verdicts=tuple(verdicts)) if missing.names else scored

@@ -312,21 +312,18 @@ class JournalReplies:
 # Replies are records: a cache beside the journal would keep what was paid for in two places.
 @dataclass(frozen=True, slots=True)
 class JournalJudgeReplies:
-    episode: Callable[[], Episode]
-    """As the journal tells it now."""
     recorder: Recorder
-    artifacts: Artifacts
     scope: RequestScope
 
     def said(self, key: str) -> Judged | None:
-        return self.episode().judged.get(key)
+        return self.recorder.episode.judged.get(key)
 
     async def keep(self, judged: Judged, raw: bytes, messages: Sequence[Message] = ()) -> None:
-        asked = self.scope.recorded()
+        asked, artifacts = self.scope.recorded(), self.recorder.artifacts
 
         def stored() -> Judged:
-            sent = put_messages(messages, self.artifacts)
-            response = store_response(raw, self.artifacts)
+            sent = put_messages(messages, artifacts)
+            response = store_response(raw, artifacts)
             return replace(judged, response=response, prompt=sent.messages, pictures=sent.pictures, asked=asked)
 
         await self.recorder.keep(stored)

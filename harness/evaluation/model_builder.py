@@ -120,7 +120,7 @@ class Models:
         endpoint = endpoint_of_settings(self.llm, "llm", base_url, self._connections)
         settings = replace(self.llm, api=provider_name(self.llm))
         permits, retrier = self._lane_limiter(self.rate_limiter, lane), self._retrier(self.llm, on_retry)
-        return await self._open(
+        return await self.closing.enter_async_context(
             EndpointModel(
                 endpoint,
                 settings,
@@ -164,7 +164,8 @@ class Models:
         permits = LaneLimiter(rate_limiter=limiter, lane=None, requests=requests, stopping=self.stopping, judge=True)
         prices = self.prices if judge.prices is None else load_prices(judge, "judge")
         retrier = self._retrier(judge, None)
-        model = await self._open(EndpointModel(endpoint, judge, retrier=retrier, prices=prices, rate_limiter=permits))
+        model = EndpointModel(endpoint, judge, retrier=retrier, prices=prices, rate_limiter=permits)
+        await self.closing.enter_async_context(model)
         # It fails at once while the judge is down: a pause would hold browsers and locks of sites for up to an hour.
         return self._cached(JudgeBreaker(model, monotonic=working_s), model, judge)
 
@@ -183,9 +184,6 @@ class Models:
             )
         address = address_of(settings, endpoint.endpoint)
         return CachedModel(model, endpoint, replies, address=address, redact=self.redactor.data)
-
-    async def _open(self, model: EndpointModel) -> EndpointModel:
-        return await self.closing.enter_async_context(model)
 
     def _retrier(self, settings: ModelSettings, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
         # With the run's own sleep: a pause before a retry ends when the run is stopping.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from harness.codec import CodecError, digest
 from harness.config.site_settings import SitesSettings
 from harness.errors import ResumeMismatch, StorageError
-from harness.evaluation.config_drift import accepted_before, record_drift
+from harness.evaluation.config_drift import DRIFT_NAME, accepted_before, record_drift
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.runs.about import DESCRIPTION
@@ -74,7 +74,7 @@ def check_version_drift(
     if digests in accepted_before(run):
         return
     record_drift(run, *digests, changed)
-    accepted(f"continuing with other versions ({named}); recorded in {run.path / 'drift.jsonl'}")
+    accepted(f"continuing with other versions ({named}); recorded in {run.path / DRIFT_NAME}")
 
 
 def recorded_versions(run: RunFolder) -> dict[str, str]:

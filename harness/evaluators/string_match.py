@@ -49,6 +49,8 @@ class _WebArena:
         self._task = task
         self._jury = jury
         self._pred = clean(answer)
+        self._clean = clean(self._pred)
+        """What is compared."""
 
     async def judge(self, kind: str, reference: Any) -> None:
         # Unknown kinds count for nothing, as in WebArena; the reader of task files refuses them.
@@ -64,18 +66,17 @@ class _WebArena:
             await self._expect_meaning(reference)
 
     def _expect_equal(self, reference: Any) -> None:
-        if clean(_text("exact_match", reference)) != clean(self._pred):
+        if clean(_text("exact_match", reference)) != self._clean:
             self.misses.append(f"the answer {shown(self._pred)} is not {shown(reference)}")
 
     def _expect_phrases(self, reference: Any) -> None:
         phrases = _texts("must_include", reference)
-        text = clean(self._pred)
         # Literal even in task 386, which asks for `65 |OR| 3`: WebArena splits by it in pages and addresses only.
         for phrase in phrases:
             wanted = clean(phrase)
             # Only in a list of one: of two phrases, WebArena finds `1` as a part of `10`.
             lone = len(phrases) == 1 and len(wanted) == 1
-            if not (includes_token(wanted, text) if lone else wanted in text):
+            if not (includes_token(wanted, self._clean) if lone else wanted in self._clean):
                 self._miss_phrase(phrase)
 
     def _miss_phrase(self, phrase: str) -> None:
@@ -83,7 +84,7 @@ class _WebArena:
 
     async def _expect_refusal(self) -> None:
         """The judge's word replaces the score, so an earlier miss of another kind is forgotten."""
-        if clean(self._pred) != clean(NOT_ACHIEVABLE):
+        if self._clean != clean(NOT_ACHIEVABLE):
             self.misses.append("the answer is not N/A")
         if self.misses:
             self.misses = [] if await self._same_reason() else ["the answer does not say why the task cannot be done"]
@@ -106,10 +107,6 @@ class _Corrected(_WebArena):
         self._acted = acted
         self._clean = self._pred
         self._pred = answer.strip()
-
-    def _expect_equal(self, reference: Any) -> None:
-        if clean(_text("exact_match", reference)) != self._clean:
-            self.misses.append(f"the answer {shown(self._pred)} is not {shown(reference)}")
 
     def _expect_phrases(self, reference: Any) -> None:
         phrases = _texts("must_include", reference)

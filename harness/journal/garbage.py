@@ -17,14 +17,13 @@ from harness.files import safe_files
 from harness.files.disk import translate_os_errors
 from harness.journal.index import INDEX_NAME
 from harness.journal.names import journals_in
-from harness.journal.store import stored
+from harness.journal.store import STORES, stored
 
 DERIVED = (
     *("report", "summary.json", "summary.md", "junit.xml", "attribution.json", INDEX_NAME, ".concluded.json"),
     *("intents.json", "plans.json"),
 )
 """Names a run makes again from its journals, or from its task file, whenever it needs them."""
-STORES = ("artifacts", "private/checkpoints")
 _DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 

@@ -18,12 +18,11 @@ from harness.files import safe_files
 from harness.files.disk import Within, translate_os_errors, write_atomic
 from harness.files.sync import sync
 from harness.journal.names import journals_in
-from harness.journal.store import stored
+from harness.journal.store import STORES, stored
 
 SHARDS_FOLDER = "shards"
 """In the folder of a run that is played in shards: their run folders, `<k>-of-<n>`."""
 _SHARD = re.compile("[0-9]+-of-[0-9]+")
-_BY_CONTENT = ("artifacts", "private/checkpoints")
 
 
 def merge(source: Path, target: Path, names: Collection[str] | None = None) -> int:
@@ -51,7 +50,7 @@ def merge(source: Path, target: Path, names: Collection[str] | None = None) -> i
             refused.append(error)
     sizes = {name: size for name, size in sizes.items() if size}
     if sizes:  # what journals speak of is there before they are
-        for kind in _BY_CONTENT:
+        for kind in STORES:
             _copy_files(source, target, kind)
     for name, size in sizes.items():
         _copy_journal(source / name, target / name, size)
@@ -162,30 +161,30 @@ def copy_named(source: Path, target: Path, digests: Collection[str]) -> None:
         target: An existing run folder; the caller holds its lock.
         digests: Of what is copied; those that name nothing in `source` are left out.
     """
-    for kind in _BY_CONTENT:
+    for kind in STORES:
         for digest in sorted(digests):
             name = Path(kind) / digest[:2] / digest
-            if safe_files.status(source / name, below=source) is None:
-                continue
-            if safe_files.status(target / name, below=target) is None:
-                with translate_os_errors(target / name):
-                    _copy_file(source / name, target / name, source=source, target=target)
+            if safe_files.status(source / name, below=source) is not None:
+                _copy_file(name, source, target)
 
 
 def _copy_files(source: Path, target: Path, kind: str) -> None:
     """All files named by their content that `target` lacks, by a link where that is possible."""
     for path in stored(source, kind):
-        there = target / path.relative_to(source)
-        if safe_files.status(there, below=target) is None:
-            with translate_os_errors(there):
-                _copy_file(path, there, source=source, target=target)
+        _copy_file(path.relative_to(source), source, target)
 
 
-def _copy_file(path: Path, there: Path, *, source: Path, target: Path) -> None:
-    """A folder that is made has the mode of the one it is copied from: what is private stays private."""
-    mode = path.parents[1].lstat().st_mode & 0o777
+def _copy_file(name: Path, source: Path, target: Path) -> None:
+    """Copy what `target` lacks.
+
+    A folder that is made has the mode of the one it is copied from: what is private stays private.
+    """
+    path, there = source / name, target / name
+    if safe_files.status(there, below=target) is not None:
+        return
     with (
-        safe_files.open_folder(there.parent, target, make=mode, durable=True) as into,
+        translate_os_errors(there),
+        safe_files.open_folder(there.parent, target, make=_mode(path.parents[1]), durable=True) as into,
         safe_files.open_folder(path.parent, source) as out,
     ):
         if safe_files.status(path, below=source) is None:
@@ -197,6 +196,10 @@ def _copy_file(path: Path, there: Path, *, source: Path, target: Path) -> None:
             os.link(path.name, there.name, src_dir_fd=out, dst_dir_fd=into, follow_symlinks=False)
         except OSError:  # another file system
             data = safe_files.read(path, below=source)
-            write_atomic(there, data, mode=path.lstat().st_mode & 0o777, within=Within(target))
+            write_atomic(there, data, mode=_mode(path), within=Within(target))
         # A link is durable with its folder only.
         sync(into)
+
+
+def _mode(path: Path) -> int:
+    return path.lstat().st_mode & 0o777

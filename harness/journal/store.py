@@ -39,7 +39,9 @@ from harness.secrets.redaction import NO_SECRETS, Redactor
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _STAGING = ".staging"
 WORKER_LOG = "worker.log"
-FOLDERS = ("artifacts", "private/checkpoints", _STAGING, "report/tasks", "shards", "slurm")
+STORES = ("artifacts", "private/checkpoints")
+"""Folders of files that are named after their content."""
+FOLDERS = (*STORES, _STAGING, "report/tasks", "shards", "slurm")
 FILES = (
     *(LOCK_NAME, INDEX_NAME, ".concluded.json", "config.yaml", "run.json", "summary.json", "summary.md", "junit.xml"),
     *("sites.jsonl", "drift.jsonl", "retry.json", "intents.json", "fork.json"),

@@ -27,8 +27,7 @@ class NoAnswer(RetryableError):
             is_pending: The answer is being made, and can be asked for later.
         """
         super().__init__(why)
-        error = body.get("error") if isinstance(body, dict) else None
-        self.error: Mapping[str, Any] = error if isinstance(error, dict) else {}
+        self.error = mapping(mapping(body).get("error"))
         self.is_pending = is_pending
 
 
@@ -54,6 +53,11 @@ def short(name: Any) -> str:
     return whole(str(name or ""))[:_LONGEST_NAME]
 
 
+def mapping(value: Any) -> Mapping[str, Any]:
+    """An object; of anything else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
 def mappings(values: Any) -> list[Mapping[str, Any]]:
     """The objects in a list; of anything else none."""
     return [value for value in values[:_MOST_PARTS] if isinstance(value, dict)] if isinstance(values, list) else []
@@ -65,8 +69,7 @@ def count(value: Any) -> int:
 
 def token_details(counts: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     """What `usage` of OpenAI's interfaces says of the kinds of tokens."""
-    details = counts.get(f"{kind}_tokens_details")
-    return details if isinstance(details, dict) else {}
+    return mapping(counts.get(f"{kind}_tokens_details"))
 
 
 def excerpt(content: bytes) -> str:

@@ -6,7 +6,6 @@ parameters are the same in every request of a run: their artifact is one.
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.errors import JournalError
@@ -48,14 +47,11 @@ def kept_of(frame: bytes) -> tuple[str, JsonObject]:
     Raises:
         JournalError: The frame is damaged.
     """
-    match _loaded(frame):
+    try:
+        found = loads(frame)
+    except CodecError as error:
+        raise JournalError(f"the artifact of a request is not JSON: {error}") from error
+    match found:
         case {"api": str(api), "body": dict(kept)}:
             return api, kept
     raise JournalError("the artifact of a request has no api and body; restore the run folder from its source")
-
-
-def _loaded(frame: bytes) -> Any:
-    try:
-        return loads(frame)
-    except CodecError as error:
-        raise JournalError(f"the artifact of a request is not JSON: {error}") from error

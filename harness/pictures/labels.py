@@ -85,13 +85,6 @@ def _within(box: Box, area: tuple[int, int]) -> Box:
     return (max(0.0, min(x, area[0] - width)), max(0.0, min(y, area[1] - height)), width, height)
 
 
-def common_area(one: Box, other: Box) -> float:
-    """Of two boxes, in square px."""
-    across = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
-    down = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
-    return across * down if across > 0 and down > 0 else 0.0
-
-
 class _Grid:
     """Boxes, found by where they are."""
 

@@ -1,6 +1,6 @@
 """The pending jobs of a run: tasks and their results in, jobs out. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.choices import Dialect
@@ -29,22 +29,15 @@ def pending_jobs(
     tasks: Sequence[Task], trials: int, outcomes: Mapping[tuple[str, int], EpisodeResult], policy: PendingPolicy
 ) -> tuple[Job, ...]:
     """List the jobs of all trials, in task order, trial by trial."""
-    return tuple(_jobs(tasks, range(trials), outcomes, policy))
-
-
-def _jobs(
-    tasks: Sequence[Task],
-    trials: Iterable[int],
-    outcomes: Mapping[tuple[str, int], EpisodeResult],
-    policy: PendingPolicy,
-) -> Iterable[Job]:
-    for trial in trials:
+    jobs = list[Job]()
+    for trial in range(trials):
         for task in tasks:
             became = outcomes.get((task.task_id, trial))
             if became is None or not is_finished(became, policy):
-                yield Job(task=task, trial=trial)
+                jobs.append(Job(task=task, trial=trial))
             elif wants_retry(became, policy):
-                yield Job(task=task, trial=trial, reopen_at=became.attempt)
+                jobs.append(Job(task=task, trial=trial, reopen_at=became.attempt))
+    return tuple(jobs)
 
 
 def is_finished(became: EpisodeResult, policy: PendingPolicy) -> bool:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.codec import CodecError, loads
-from harness.files import safe_files
+from harness.files.side_file import SideFile
 from harness.journal.index import EpisodeResult
 from harness.runs.outcome import PASSED, Score
 from harness.runs.trials import amount
@@ -155,11 +154,7 @@ def read_attributions(folder: Path) -> Attributions:
     Raises:
         UnsafeFile: The file is a link, a FIFO or a device.
     """
-    try:
-        found = loads(safe_files.read(folder / ATTRIBUTION_NAME, most=safe_files.MAX_SIDE_FILE_BYTES))
-    except (OSError, CodecError):
-        return NO_ATTRIBUTIONS
-    match found:
+    match SideFile(ATTRIBUTION_NAME, dict).find(folder):
         case {"rules": int(rules), "episodes": list(episodes)}:
             known = dict(pair for one in episodes if (pair := _entry(one)) is not None)
             return Attributions(by_trial=known, rules=rules)

@@ -309,7 +309,7 @@ class TaskPageBuilder:
         return str(message.get("role", "")), str(message.get("name") or ""), _content(message.get("content"))
 
 
-def action_text(action: Action, *, aimed: bool = True) -> str:
+def _action_text(action: Action, *, aimed: bool = True) -> str:
     """An action in one line; `aimed` = with the words for its target."""
     if not aimed:
         action = action.with_targets(lambda target: replace(target, line=""))
@@ -320,7 +320,7 @@ def action_text(action: Action, *, aimed: bool = True) -> str:
 
 def _text(episode: Recorded, decided: Decided, *, aimed: bool = True) -> str:
     """What a decision did, or is to do, in one line."""
-    return one_line(episode.title_of(decided.step), _MOST_TITLE) or action_text(decided.action, aimed=aimed)
+    return one_line(episode.title_of(decided.step), _MOST_TITLE) or _action_text(decided.action, aimed=aimed)
 
 
 def _content(content: object) -> str:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
-from harness.secrets.spellings import SHORTEST_ENCODED, USUAL, base64_core
+from harness.secrets.spellings import HEXADECIMAL, SHORTEST_ENCODED, USUAL, base64_core
 
 _INERT = re.compile(r"[A-Za-z0-9_.-]+")
 """Characters that no escaping changes."""
@@ -112,7 +112,7 @@ def _forms(name: str, value: str) -> Iterator[_Form]:
     for text in dict.fromkeys((value, value.lower(), value.upper())):
         yield _Form(name, text, inert=_INERT)
     data = value.encode("utf-8", "replace")
-    for digits in dict.fromkeys((data.hex(), data.hex().upper(), data.hex("%"), data.hex("%").upper())):
+    for digits in dict.fromkeys(write(value) for write in HEXADECIMAL.values()):
         yield _Form(name, digits, inert=_ANYTHING)
     inner = dict.fromkeys([value, *(escape(value) for escape in USUAL.values())])
     if len(inner) > 1:  # a secret that reads like an escape itself is at least found in these

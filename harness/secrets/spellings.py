@@ -75,7 +75,7 @@ _ESCAPES: Mapping[str, Callable[[str], str]] = {
     "tail": lambda text: f"{text}\\" if text.endswith("\\") else text,
     "small": lambda text: re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), text),
 }
-_HEXADECIMAL: Mapping[str, Callable[[str], str]] = {
+HEXADECIMAL: Mapping[str, Callable[[str], str]] = {
     "hex": lambda text: text.encode("utf-8", "replace").hex(),
     "hexupper": lambda text: text.encode("utf-8", "replace").hex().upper(),
     "bytes": lambda text: text.encode("utf-8", "replace").hex("%"),
@@ -85,7 +85,7 @@ _BASE64: Mapping[str, Callable[[str], str]] = {
     **{f"base64-{shift}": _core(shift) for shift in range(3)},
     **{f"base64url-{shift}": _core(shift, for_addresses=True) for shift in range(3)},
 }
-_WAYS: Mapping[str, Callable[[str], str]] = {**_CASES, **_ESCAPES, **_HEXADECIMAL, **_BASE64}
+_WAYS: Mapping[str, Callable[[str], str]] = {**_CASES, **_ESCAPES, **HEXADECIMAL, **_BASE64}
 
 
 def spelling(value: str, written: str) -> str | None:
@@ -104,7 +104,7 @@ def spelled(value: str, way: str) -> str | None:
 
 def is_encoded(way: str) -> bool:
     """Whether a way that `spelling` gave is more than escapes and upper or lower case."""
-    return not {*_HEXADECIMAL, *_BASE64}.isdisjoint(way.split("."))
+    return not {*HEXADECIMAL, *_BASE64}.isdisjoint(way.split("."))
 
 
 class _Spellings:
@@ -134,7 +134,7 @@ def _written(value: str) -> Iterator[tuple[str, str]]:
     inside = {value: "", **_each(USUAL, value)}
     cores = {core: way for text, name in inside.items() for core, way in _cores(text, name)}
     twice = {core: way for text, name in _cores(value, "") for core, way in _cores(text, name)}
-    yield from _escaped({**twice, **cores, **_each(_HEXADECIMAL, value)}, 1)
+    yield from _escaped({**twice, **cores, **_each(HEXADECIMAL, value)}, 1)
 
 
 def _escaped(texts: Mapping[str, str], depth: int) -> Iterator[tuple[str, str]]:

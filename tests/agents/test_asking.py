@@ -11,7 +11,7 @@ from harness.actions import AskUser, CairnActionSet, Click, InvalidAction, Stop
 from harness.actions.computer_calls import Screen
 from harness.agents.conversation import Conversation
 from harness.agents.prompt_agent import PromptAgent
-from harness.agents.tools_agent import Box, ToolBox, ToolsAgent
+from harness.agents.tools_agent import ToolBox, ToolsAgent, Toolset
 from harness.codec import decode, encode
 from harness.episode.decision import public_task
 from harness.errors import TaskError
@@ -39,7 +39,7 @@ def prompting(model: ScriptedModel, action_set: str = "cairn") -> PromptAgent:
     return PromptAgent(model=model, prompt=shipped("prompt", action_set), action_set=action_set_of(action_set))
 
 
-def calling(model: ScriptedModel, box: Box | None = None) -> ToolsAgent:
+def calling(model: ScriptedModel, box: Toolset | None = None) -> ToolsAgent:
     settings = ToolsSettings(system="S", history=30, history_tokens=10**6)
     talk = Conversation(settings=settings, action_set=SET)
     return ToolsAgent(model=model, conversation=talk, box=box or ToolBox((Click, Stop)), action_set=SET)
@@ -87,7 +87,7 @@ async def test_without_a_user_it_is_an_action_that_nobody_knows() -> None:
 @pytest.mark.parametrize(
     "box", [ToolBox((Click, Stop)), ComputerBox(screen=Screen(width=640, height=360), viewport=(1280, 720))]
 )
-async def test_functions_offer_it_behind_their_own(box: Box) -> None:
+async def test_functions_offer_it_behind_their_own(box: Toolset) -> None:
     model = ScriptedModel(called("ask_user", question=QUESTION), called("stop", answer="no"))
     journal = MemoryJournal()
     await play(calling(model, box), "[1] link 'A'", task=asking(), journal=journal)

@@ -18,10 +18,10 @@ from harness.browser.marks.marks import find_marks
 from harness.browser.rendering.observer import Observer, RenderedPage
 from harness.browser.tabs.screenshot import capture
 from harness.loopback_server import serving
-from harness.pictures.labels import common_area
 from harness.pictures.png import label_boxes
 from harness.plugins.demo.registry import SITES
 from harness.plugins.demo.tenants import SitesApp
+from tests.overlaps import overlapping
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -185,7 +185,7 @@ async def judged(page: Page, name: str) -> list[str]:
         if answer["result"]["value"] != "hit":
             missed.append(f"[{id}] {body.nodes[id].line} at {(x, y, width, height)}")
     labels = list(label_boxes(marks, VIEWPORT).values())
-    ALL[name] = len(labels), sum(any(common_area(one, other) for other in labels if other is not one) for one in labels)
+    ALL[name] = len(labels), len(overlapping(labels))
     return missed
 
 

@@ -25,7 +25,7 @@ from tests.reports.runs import Shape, fill
 
 __all__ = ["harness_here", "start_here"]
 pytestmark = pytest.mark.integration
-DIRECT = SystemProxies.none()
+DIRECT = SystemProxies()
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ import pytest
 from PIL import Image, ImageChops
 
 from harness.actions import Box
-from harness.pictures.labels import common_area
 from harness.pictures.png import draw_marks, label_boxes, scale_picture
+from tests.overlaps import overlapping
 
 SIZE = (1280, 720)
 
@@ -46,8 +46,7 @@ def test_the_same_marks_give_the_same_bytes() -> None:
 def test_numbers_do_not_lie_on_each_other_nor_beyond_the_edge() -> None:
     marks: dict[str, Box] = {str(n): (17.0 * (n % 40), 31.0 * (n // 40), 15.0, 20.0) for n in range(200)}
     boxes = list(label_boxes(marks, SIZE).values())
-    overlapping = [one for one in boxes if any(common_area(one, other) for other in boxes if other is not one)]
-    assert len(overlapping) <= 0.02 * len(boxes)
+    assert len(overlapping(boxes)) <= 0.02 * len(boxes)
     assert all(x >= 0 and y >= 0 and x + w <= SIZE[0] and y + h <= SIZE[1] for x, y, w, h in boxes)
 
 

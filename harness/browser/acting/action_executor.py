@@ -14,6 +14,7 @@ from playwright.async_api import Error, Page
 from playwright.async_api import TimeoutError as DriverTimeout
 
 from harness.actions import Action, Target
+from harness.actions.browser_controls import Button
 from harness.actions.key_names import cairn_keys
 from harness.actions.truncate import cut
 from harness.browser.acting.clipboard import Clipboard, is_clipboard_key
@@ -276,7 +277,7 @@ class ActionExecutor:
         x: float,
         y: float,
         *,
-        button: Literal["left", "right", "middle"] = "left",
+        button: Button = "left",
         times: int = 1,
         holding: str = "",
     ) -> None:

@@ -13,6 +13,7 @@ function (task, value) {
   const option = call(element, "closest", "option");
   const list = tag === "select" ? element : option ? option.closest("select") : null;
 
+  const isBox = () => call(element, "matches", "input[type=checkbox], input[type=radio]");
   const rects = () => {
     if (nodeType === Node.TEXT_NODE) {
       const range = page.createRange();
@@ -20,8 +21,7 @@ function (task, value) {
       return [range.getBoundingClientRect(), ...range.getClientRects()];
     }
     // A box to tick that is hidden can be clicked at its labels.
-    const isBox = call(element, "matches", "input[type=checkbox], input[type=radio]");
-    const places = [element, ...(isBox ? labels() : [])];
+    const places = [element, ...(isBox() ? labels() : [])];
     return places.flatMap((one) => [call(one, "getBoundingClientRect"), ...call(one, "getClientRects")]);
   };
   const ROLES = "button link checkbox radio switch tab option textbox searchbox combobox spinbutton slider treeitem";
@@ -191,8 +191,7 @@ function (task, value) {
     case "fill":
       return fill();
     case "checked": {
-      const isBox = call(element, "matches", "input[type=checkbox], input[type=radio]");
-      const box = isBox ? element : own(element, "control");
+      const box = isBox() ? element : own(element, "control");
       const said = call(element, "getAttribute", "aria-checked") || call(element, "getAttribute", "aria-pressed");
       return { tag, checked: box && "checked" in box ? box.checked : said === null ? null : said === "true" };
     }

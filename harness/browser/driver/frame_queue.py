@@ -42,10 +42,6 @@ class FrameQueue:
         self._awake: set[ContextFrames] = set()
         self._asked: set[asyncio.Task[None]] = set()
 
-    def of(self, context: BrowserContext) -> "ContextFrames":
-        """Those of the pages of one context; it is at rest."""
-        return ContextFrames(context, self)
-
     def note(self, frames: "ContextFrames", *, is_awake: bool) -> None:
         (self._awake.add if is_awake else self._awake.discard)(frames)
 
@@ -90,7 +86,7 @@ def _look_at(asked: "asyncio.Future[Any]") -> None:
 
 
 class ContextFrames:
-    """The frames of the pages of one context: all of them, or none."""
+    """The frames of the pages of one context: all of them or, as at the beginning, none."""
 
     def __init__(self, context: BrowserContext, queue: FrameQueue) -> None:
         self._context = context

@@ -39,8 +39,7 @@ class MemoryWatch:
         self._over = Event()
         # By looking: `ulimit` counts address space, control groups need rights that a run seldom has, and V8's limit
         # does not count what is outside of its heap.
-        self._thread = Thread(target=self._watch, name="memory", daemon=True)
-        self._thread.start()
+        Thread(target=self._watch, name="memory", daemon=True).start()
 
     def end(self) -> None:
         self._over.set()

@@ -63,8 +63,8 @@ class Allowlist:
         """Host to why it was not connected to."""
         self._unreachable: dict[str, str] = {}
         """Host to Chromium's name for why nobody can connect to it."""
-        self.report: Callable[[str], None] = _nobody_counts
-        """Hears, in words, of what the agent tried on this machine in vain."""
+        self.report: Callable[[str], None] = lambda what: None
+        """Hears, in words, of what the agent tried on this machine in vain; only that of a process is recorded."""
         self.is_driven = False
         """Whether the agent's own scripts run in its pages, so that what these try is its doing."""
 
@@ -167,10 +167,6 @@ def _keep(known: dict[str, str], host: str, what: str) -> None:
     if len(known) >= _MOST_KEPT:
         known.clear()
     known[host] = what
-
-
-def _nobody_counts(what: str) -> None:
-    """Of an agent that is not a process, nothing is recorded."""
 
 
 def _pages_of(sites: tuple[Site, ...]) -> Iterator[str]:

@@ -28,35 +28,31 @@ class Hook:
     """Why an answer with this status is none of the site, for the person; "" = it may be."""
 
 
-async def post_until_ok(hook: Hook, *, timeout_s: float, patience: WaitPolicy) -> float:
+async def post_until_ok(hook: Hook, *, timeout_s: float, patience: WaitPolicy) -> None:
     """POST to the hook until it was done.
 
     Args:
         hook: The hook.
         timeout_s: Of one try.
         patience: No try begins later after the first failure than its limit.
-    Returns:
-        Seconds of waiting for it; the try that worked is not in them.
     Raises:
         ConfigError: It answers 4xx.
         SiteUnavailable: It failed all the time.
     """
-    return await retry_until_ok(partial(_failure, hook, timeout_s=timeout_s), hook=hook.name, patience=patience)
+    await retry_until_ok(partial(_failure, hook, timeout_s=timeout_s), hook=hook.name, patience=patience)
 
 
-async def retry_until_ok(attempt: Callable[[], Awaitable[str | None]], *, hook: str, patience: WaitPolicy) -> float:
+async def retry_until_ok(attempt: Callable[[], Awaitable[str | None]], *, hook: str, patience: WaitPolicy) -> None:
     """Try until it worked, ever more slowly.
 
     Args:
         attempt: Why it has to be tried again; None = it was done.
         hook: What the person calls it.
         patience: No try begins later after the first failure than its limit.
-    Returns:
-        Seconds of waiting for it; the try that worked is not in them.
     Raises:
         SiteUnavailable: It failed all the time.
     """
-    begun = tried_at = patience.monotonic()
+    begun = patience.monotonic()
     failed_at: float | None = None
     pause_s = _FIRST_PAUSE_S
     while (why := await attempt()) is not None:
@@ -68,10 +64,8 @@ async def retry_until_ok(attempt: Callable[[], Awaitable[str | None]], *, hook: 
             raise SiteUnavailable(f"{hook}: {why}; gave up after {now - begun:.0f} s")
         await patience.sleep(min(pause_s, left_s))
         pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
-        tried_at = patience.monotonic()
     if failed_at is not None:
         patience.tell("")
-    return tried_at - begun
 
 
 async def _failure(hook: Hook, *, timeout_s: float) -> str | None:

@@ -4,7 +4,7 @@ import asyncio
 import ssl
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -21,17 +21,12 @@ _SOCKS = {"socks": "socks5", "socks5h": "socks5"}
 class SystemProxies:
     """The machine's proxies by scheme of the address; false if there are none."""
 
-    by_scheme: Mapping[str, SplitResult]
-    is_direct: Callable[[str], bool]
+    by_scheme: Mapping[str, SplitResult] = field(default_factory=dict)
+    is_direct: Callable[[str], bool] = lambda host: True
     """Whether a host is reached without it (`no_proxy`)."""
 
     def __bool__(self) -> bool:
         return bool(self.by_scheme)
-
-    @classmethod
-    def none(cls) -> Self:
-        """For a machine that reaches all hosts itself."""
-        return cls({}, lambda host: True)
 
     @classmethod
     def named(cls) -> Self:

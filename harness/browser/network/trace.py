@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from playwright.async_api import BrowserContext
 
 from harness.browser.network.addresses import Addresses
 from harness.codec import JsonObject, dumps, loads
+from harness.trees import each_text
 
 WANTED = re.compile(r"^https?://(?![^?#]*\.(?:css|js|png|jpg|jpeg|gif|svg|webp|ico|ttf|woff|woff2)(?:[?#]|$))")
 """Addresses in a trace: all but those of static files."""
@@ -80,7 +80,7 @@ def cleaned(entry: JsonObject, shown: Callable[[str], str]) -> JsonObject:
     if not is_json or len(content.get("text", "")) > LARGEST:
         response["content"] = {key: content[key] for key in ("size", "mimeType") if key in content}
     whole = {**entry, "request": request, "response": response}
-    return {key: _mapped(whole[key], shown) for key in _KEPT if key in whole}
+    return {key: each_text(whole[key], shown, keys=False) for key in _KEPT if key in whole}
 
 
 def _header(header: Mapping[str, str]) -> dict[str, str]:
@@ -90,16 +90,3 @@ def _header(header: Mapping[str, str]) -> dict[str, str]:
 
 def _cookie(cookie: JsonObject) -> JsonObject:
     return {**cookie, "value": cookie["value"] if cookie["name"] in HARMLESS else GONE}
-
-
-def _mapped(value: Any, shown: Callable[[str], str]) -> Any:
-    """The value with `shown` done to every text in it."""
-    match value:
-        case str():
-            return shown(value)
-        case list():
-            return [_mapped(item, shown) for item in value]
-        case dict():
-            return {key: _mapped(item, shown) for key, item in value.items()}
-        case _:
-            return value

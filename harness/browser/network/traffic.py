@@ -121,10 +121,10 @@ class Traffic:
             self._changed_effects.clear()
             await self._changed_effects.wait()
 
-    async def effects_answered(self, *, limit_s: float) -> None:
-        """Wait until every effect has had its answer, or failed; no longer than so many seconds."""
+    async def effects_answered(self) -> None:
+        """Wait until every effect has had its answer, or failed; no longer than a request is waited for."""
         try:
-            async with asyncio.timeout(limit_s):
+            async with asyncio.timeout(self._limit_s):
                 while self._unanswered:
                     self._changed_effects.clear()
                     await self._changed_effects.wait()
@@ -159,17 +159,14 @@ class Traffic:
         self._blocked.clear()
         return notices.take()
 
-    def take_lost(self) -> tuple[str, ...]:
-        """Real addresses of documents that could not be had since the last time: no answer, or status 500 and above."""
-        lost = tuple(dict.fromkeys(self._lost))
+    def take_failed(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Real addresses since the last time: of documents that could not be had, as there was no answer or one with
+        status 500 and above, and of requests that may change a site and found no connection.
+        """
+        failed = tuple(dict.fromkeys(self._lost)), tuple(dict.fromkeys(self._refused))
         self._lost.clear()
-        return lost
-
-    def take_refused(self) -> tuple[str, ...]:
-        """Real addresses that requests which may change a site found no connection to, since the last time."""
-        refused = tuple(dict.fromkeys(self._refused))
         self._refused.clear()
-        return refused
+        return failed
 
     def _begun(self, request: Request) -> None:
         if request.resource_type in AWAITED:

@@ -82,7 +82,6 @@ class _Place:
     document: Document
     owner: AXNode | None = None
     """The node that holds it."""
-    corner: tuple[float, float] = (0.0, 0.0)
     view: Box
     """What of it can be seen, in the page's coordinates."""
     depth: int = 0
@@ -137,7 +136,7 @@ class Collector:
         self, page: Page, collected: PageSnapshot, place: _Place, ask: DocumentClient, *, small: bool = False
     ) -> None:
         place = replace(place, document=replace(place.document, world=ask.world))
-        x, y = place.corner
+        x, y = place.document.corner
         reading = await read_document(ask, view=_moved(place.view, -x, -y), small=small)
         frame = str(len(collected.documents)) if place.owner else ""
         collected.documents[frame] = place.document
@@ -171,7 +170,6 @@ class Collector:
                     owner=inner.owner.get("backendDOMNodeId", 0),
                 ),
                 owner=inner.owner,
-                corner=inner.box[:2],
                 view=inner.view,
                 depth=holder.depth + 1,
             )

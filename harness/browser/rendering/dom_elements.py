@@ -11,8 +11,7 @@ from playwright.async_api import CDPSession
 
 from harness.actions import Box
 from harness.browser.rendering.dom_text import TextElement
-
-_ROOT: Box = (0.0, 0.0, 10.0, 10.0)
+from harness.browser.rendering.tree_webarena import ROOT_BOX
 
 
 async def read_elements(cdp: CDPSession, *, dialect: str) -> tuple[TextElement, ...]:
@@ -42,7 +41,7 @@ async def read_elements(cdp: CDPSession, *, dialect: str) -> tuple[TextElement, 
                 for key, value in zip(pairs[::2], pairs[1::2], strict=True)
             ),
             backend=nodes["backendNodeId"][number],
-            box=_ROOT if parent < 0 else boxes.get(number),
+            box=ROOT_BOX if parent < 0 else boxes.get(number),
         )
         for number, (parent, pairs) in enumerate(zip(nodes["parentIndex"], nodes["attributes"], strict=True))
     )

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 from harness.actions import Box
 from harness.actions.truncate import cut
-from harness.browser.rendering.tree import overlap
-from harness.browser.rendering.tree_webarena import ROOT_BOX
+from harness.browser.rendering import tree_cairn, tree_webarena
 from harness.browser.text_limits import MAX_LINE_CHARS
 
 _UNSEEN = frozenset({"HEAD", "SCRIPT", "STYLE", "TEMPLATE", "NOSCRIPT", "META", "LINK", "TITLE"})
@@ -109,33 +108,18 @@ def print_html(
 def _kept(elements: Sequence[TextElement], viewport: tuple[int, int] | None, dialect: str) -> list[bool]:
     """Which nodes are left; the children of one that is not take its place."""
     if dialect == "webarena":
-        return [viewport is None or _is_seen_by_webarena(element, viewport) for element in elements]
+        return [viewport is None or tree_webarena.is_seen(element.box, viewport) for element in elements]
     unseen = [element.name in _UNSEEN for element in elements]
     for number, element in enumerate(elements):
         unseen[number] = unseen[number] or (element.parent >= 0 and unseen[element.parent])
     kept = [
-        not hidden and (viewport is None or _is_seen(element, viewport))
+        not hidden and (viewport is None or tree_cairn.is_seen(element.box, viewport))
         for hidden, element in zip(unseen, elements, strict=True)
     ]
     for number in range(len(elements) - 1, 0, -1):
         if kept[number] and elements[number].parent >= 0:
             kept[elements[number].parent] = True
     return kept
-
-
-def _is_seen(element: TextElement, viewport: tuple[int, int]) -> bool:
-    if element.box is None:
-        return False
-    across, down = overlap(element.box, viewport)
-    return across * down >= min(1.0, element.box[2] * element.box[3] / 2) > 0
-
-
-def _is_seen_by_webarena(element: TextElement, viewport: tuple[int, int]) -> bool:
-    box = ROOT_BOX if element.name == "#document" else element.box
-    if box is None or box[2] == 0 or box[3] == 0:
-        return False
-    across, down = overlap(box, viewport)
-    return across * down / box[2] * box[3] >= 0.6
 
 
 def _collapsed(text: str) -> str:

@@ -144,7 +144,7 @@ class Observer:
         """Read a page as it is now; the caller has let it settle, and sees to it that it is still the same one after.
 
         Raises:
-            playwright.async_api.Error: The page went elsewhere meanwhile, or is gone; see `faults`.
+            playwright.async_api.Error: The page went elsewhere meanwhile, or is gone; see `driver.playwright_errors`.
         """
         if not self._tree:
             return await self._read_html(cdp)

@@ -99,7 +99,7 @@ def _kept(nodes: Sequence[AXNode], by_key: Mapping[str, AXNode], rects: Rects, v
         stack.extend((child, key) for child in reversed(by_key[key]["childIds"]) if child in by_key)
     kept = {node["nodeId"] for node in nodes[:1]}
     for key, parent in reversed(order):
-        if key in kept or _is_seen(rects.get(key), viewport):
+        if key in kept or is_seen(rects.get(key), viewport):
             kept |= {key, parent}
     in_closed_list: set[str] = set()
     for key, parent in order:
@@ -108,7 +108,8 @@ def _kept(nodes: Sequence[AXNode], by_key: Mapping[str, AXNode], rects: Rects, v
     return kept | in_closed_list
 
 
-def _is_seen(box: Box | None, viewport: tuple[int, int]) -> bool:
+def is_seen(box: Box | None, viewport: tuple[int, int]) -> bool:
+    """Whether enough of a box is in view."""
     if box is None or box[2] <= 0 or box[3] <= 0:
         return False
     across, down = overlap(box, viewport)

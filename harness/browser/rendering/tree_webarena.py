@@ -37,7 +37,7 @@ def print_tree(
     """
     by_key = index(nodes)
     boxes = {key: _box(node, rects) for key, node in by_key.items()}
-    hidden = set() if viewport is None else {key for key, box in boxes.items() if not _is_seen(box, viewport)}
+    hidden = set() if viewport is None else {key for key, box in boxes.items() if not is_seen(box, viewport)}
     _check_references(nodes, by_key, hidden)
     lines: list[str] = []
     shown: dict[str, RenderedLine] = {}
@@ -74,7 +74,8 @@ def _box(node: AXNode, rects: Rects) -> Box | None:
     return ROOT_BOX if value_of(node, "role") == "RootWebArea" else rects.get(node["nodeId"])
 
 
-def _is_seen(box: Box | None, viewport: tuple[int, int]) -> bool:
+def is_seen(box: Box | None, viewport: tuple[int, int]) -> bool:
+    """Whether a box is in view by WebArena's rule."""
     if box is None or box[2] == 0 or box[3] == 0:
         return False
     across, down = overlap(box, viewport)

@@ -18,7 +18,6 @@ from harness.browser.session.page_values import LARGEST, MOST_ITEMS, bounded
 from harness.codec import dumps
 from harness.errors import ActionFailed, HarnessError, PluginFailed, SiteUnavailable, plugin_boundary
 from harness.records import Opened, Task
-from harness.settings.browser import BrowserSettings
 
 _NAVIGATIONS = 3
 """How often a script is started again because the page went elsewhere meanwhile."""
@@ -32,9 +31,8 @@ T = TypeVar("T")
 class SessionPage:
     """The current tab of a window; implements `harness.api.BenchmarkPage`."""
 
-    def __init__(self, window: BrowserSession, settings: BrowserSettings, opened: Opened | None) -> None:
+    def __init__(self, window: BrowserSession, opened: Opened | None) -> None:
         self._window = window
-        self._settings = settings
         self._opened = opened
         self.kept: dict[str, bytes] = {}
         """What the benchmark stores, by hash."""
@@ -84,7 +82,7 @@ class SessionPage:
             method=method,
             headers=headers,
             body=body,
-            timeout_s=self._settings.navigation_timeout_s,
+            timeout_s=self._window.settings.navigation_timeout_s,
             allowed=lambda asked: _host(asked) in hosts,
         )
         return SiteAnswer(status=answer.status, body=answer.body)
@@ -99,7 +97,7 @@ class SessionPage:
         return self._window.lane.addresses.to_canonical_text(text)
 
     async def evaluate(self, script: str, argument: Any = None) -> Any:
-        limit_s = self._settings.action_timeout_s
+        limit_s = self._window.settings.action_timeout_s
         try:
             async with asyncio.timeout(limit_s):
                 found = await self._evaluated(bounded(f"({script})", given="argument"), argument)
@@ -132,7 +130,6 @@ class BenchmarkCalls:
         self,
         benchmark: Benchmark,
         window: BrowserSession,
-        settings: BrowserSettings,
         *,
         task: Task,
         opened: Opened | None,
@@ -140,7 +137,7 @@ class BenchmarkCalls:
         self._benchmark = benchmark
         self._window = window
         self._task = task
-        self._page = SessionPage(window, settings, opened)
+        self._page = SessionPage(window, opened)
 
     async def prepare(self) -> str:
         """The objective; "" = the task's own."""

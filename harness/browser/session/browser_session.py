@@ -18,7 +18,7 @@ from harness.browser import text_limits
 from harness.browser.acting.action_executor import ActionExecutor
 from harness.browser.acting.clipboard import BrowserClipboard, Clipboard
 from harness.browser.driver.devtools_pipe import DevToolsPipe
-from harness.browser.driver.frame_queue import FrameQueue
+from harness.browser.driver.frame_queue import ContextFrames, FrameQueue
 from harness.browser.driver.playwright_errors import Deadline, closed, misfit, moved
 from harness.browser.marks.marks import find_marks
 from harness.browser.network.addresses import Addresses
@@ -40,8 +40,7 @@ from harness.browser.tabs.tab import Tab
 from harness.browser.tabs.tabs import Tabs
 from harness.browser.visit_policy import NO_VISITS, BrowserVisits
 from harness.errors import ActionFailed, BrowserCrashed
-from harness.records import Done, LiveObservation, Observation, Outcome, Refused, Site, Unknown
-from harness.records import TabRecord as TabRecord
+from harness.records import Done, LiveObservation, Observation, Outcome, Refused, Site, TabRecord, Unknown
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +90,7 @@ class BrowserSession:
         settings = pages.browser
         self.context = context
         self.lane = lane
+        self.settings = settings
         self.storage = Storage(context, lane.addresses, initial=state.storage)
         self.tabs = Tabs(context, watch, self.storage, state.sending)
         self.traffic = Traffic(
@@ -103,12 +103,10 @@ class BrowserSession:
         self.clipboard = Clipboard(lane.clipboard)
         self.actor = ActionExecutor(self.tabs, lane.addresses, guard=lane.guard, pages=pages, clipboard=self.clipboard)
         self.settler = Settler(self.tabs, self.traffic, settings)
-        self.action_timeout_s = settings.action_timeout_s
-        self._frames = None if lane.frames is None else lane.frames.of(context)
+        self._frames = None if lane.frames is None else ContextFrames(context, lane.frames)
         limit_s = settings.action_timeout_s
         self._clock = PageClock(context, self.tabs, limit_s=limit_s) if settings.stops_time else None
         self._pages = pages
-        self._settings = settings
         self._elements = ElementReader()
         # With pictures only, a tree is read all the same: replays and reports need text to compare and to show.
         self._observer = Observer(
@@ -293,7 +291,7 @@ class BrowserSession:
             async with asyncio.timeout(_UNDONE_WITHIN_S):
                 await together(*(_if_open(tab.hold_back()) for tab in self.tabs.all))
         # Chromium fails what is on its way when a tab is cut off, although the site may have read it.
-        await self.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
+        await self.traffic.effects_answered()
         with suppress(TimeoutError):
             async with asyncio.timeout(_UNDONE_WITHIN_S):
                 await together(*(_if_open(tab.cut_off()) for tab in self.tabs.all))
@@ -385,7 +383,7 @@ class BrowserSession:
 
     async def _picture(self, settled: Settled, body: RenderedPage) -> "_Picture":
         # A picture may be tried in two ways, which together have the time of an action.
-        limit_s = self._settings.action_timeout_s / 2
+        limit_s = self.settings.action_timeout_s / 2
         # A marked picture costs 1.3 times a plain one when it is taken quickly, and 1.6 times otherwise.
         taking = take_screenshot(settled.tab, limit_s=limit_s, arrives=settled.arrives, quick=self._pages.marks)
         if not self._pages.marks:
@@ -407,7 +405,7 @@ class BrowserSession:
     async def _marks(self, body: RenderedPage) -> dict[str, Box] | None:
         try:
             async with asyncio.timeout(_MARKED_WITHIN_S):
-                return await find_marks(body, self._settings.viewport)
+                return await find_marks(body, self.settings.viewport)
         except TimeoutError:
             why = f"not within {_MARKED_WITHIN_S:g} s"
         except Error as exc:

@@ -98,7 +98,7 @@ class ChromiumPool:
             benchmark=benchmark,
             tell=tell,
         )
-        self._pages = PageProxy(SystemProxies.named() if settings.allowed == "any" else SystemProxies.none())
+        self._pages = PageProxy(SystemProxies.named() if settings.allowed == "any" else SystemProxies())
         self._life: _Life | None = None
         """The browser new episodes get."""
         self._replaced: list[_Life] = []

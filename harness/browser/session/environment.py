@@ -275,12 +275,12 @@ class BrowserEnvironment:
         await self._wake()
         limit_s = self._settings.step_deadline_s * (1 + len(task.eval.program_html) + len(task.probes))
         async with self._patient(), self._watched("gathering the evidence", limit_s=limit_s):
-            await self._window.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
+            await self._window.traffic.effects_answered()
             await self._check_sites()
             # Evaluators would find the text that plug-ins have planted.
             await self._planted.lift()
             cuts_off = self._benchmark is None  # its evidence may need the agent's page as it is
-            page = evidence.gather(self._window, task, settings=self._settings, trace=self._trace, cuts_off=cuts_off)
+            page = evidence.gather(self._window, task, trace=self._trace, cuts_off=cuts_off)
             gathered = replace(await page, blocked=self._visits.blocked(task.start_urls))
             if self._benchmark is not None:
                 gathered = replace(gathered, benchmark=await self._benchmark.evidence(), kept=self._benchmark.kept)
@@ -344,7 +344,7 @@ class BrowserEnvironment:
             raise
 
     async def _check_sites(self) -> None:
-        lost, refused = self._window.traffic.take_lost(), self._window.traffic.take_refused()
+        lost, refused = self._window.traffic.take_failed()
         limit_s = self._settings.navigation_timeout_s
         await site_health.check(lost, self._sites, timeout_s=limit_s, refused=refused)
 
@@ -374,7 +374,7 @@ class BrowserEnvironment:
         tell = partial(self._deps.tell, self._lane.number)
         self._visits = self._lane.visits.begin(self._open.context, self._open.tabs, tell)
         if (benchmark := self._deps.benchmark) is not None:
-            self._benchmark = BenchmarkCalls(benchmark, self._open, self._settings, task=task, opened=self._opened)
+            self._benchmark = BenchmarkCalls(benchmark, self._open, task=task, opened=self._opened)
         async with self._watched("logging in"):
             with self._window.traffic.unrecorded():
                 if await login.ensure(self._window, sites):
@@ -382,12 +382,7 @@ class BrowserEnvironment:
         if writes:
             async with self._watched("sending forms of plug-ins"):
                 await site_forms.fill_in(
-                    self._window,
-                    task,
-                    self._opened,
-                    settings=self._settings,
-                    sites=self._facts,
-                    goes_on=self._effects is not None,
+                    self._window, task, self._opened, sites=self._facts, goes_on=self._effects is not None
                 )
         async with self._watched("beginning a trace"):
             if self._settings.har:
@@ -436,8 +431,7 @@ class BrowserEnvironment:
 
     async def _from_checkpoint(self, task: Task, episode: Episode, anchor: int) -> LiveObservation:
         """Cookies and storage as they were after a step, its tabs at their addresses; nothing is performed again."""
-        acted = episode.steps[anchor - 1].acted if anchor else episode.arrival
-        assert acted is not None
+        acted = page_age.acted_at(episode, anchor)
         urls, current = checkpoint.recorded_tabs(acted)
         state = checkpoint.recorded_state(episode.steps[:anchor], self._deps.checkpoints, self._lane.addresses)
         await self._fresh(task, state or checkpoint.state_of_task(task), anchor)

@@ -28,7 +28,7 @@ from harness.codec import dumps
 from harness.errors import ActionFailed, EvaluatorError, SiteUnavailable
 from harness.protocols import RawEvidence, TargetValue
 from harness.records import HtmlTarget, Task
-from harness.settings.browser import BrowserSettings
+from harness.trees import each_text
 
 _SELECT = bounded("(0, eval)(argument)")
 """What a locator gives, as page.evaluate would, in an array."""
@@ -41,7 +41,6 @@ async def gather(
     window: BrowserSession,
     task: Task,
     *,
-    settings: BrowserSettings,
     trace: Trace | None = None,
     cuts_off: bool = True,
 ) -> RawEvidence:
@@ -58,7 +57,7 @@ async def gather(
     url, title, html = map(shown, (mine.url, *await mine.source()))
     url, title, html = text_limits.truncate_url(url), cut(title, text_limits.MAX_TITLE_CHARS), cut(html, LARGEST)
     targets = (*task.eval.program_html, *task.probes)
-    gatherer = _Gatherer(window, mine, settings=settings)
+    gatherer = _Gatherer(window, mine)
     await gatherer.read_mine(targets)
     if any(target.url != "last" for target in targets):
         if cuts_off:
@@ -71,10 +70,9 @@ async def gather(
 
 
 class _Gatherer:
-    def __init__(self, window: BrowserSession, mine: Tab, *, settings: BrowserSettings) -> None:
+    def __init__(self, window: BrowserSession, mine: Tab) -> None:
         self._window = window
         self._mine = mine
-        self._settings = settings
         self._other: Tab | None = None
         """The tab of the last target that was not `last`: where WebArena's own page would be."""
         self._fresh_at = ""
@@ -169,12 +167,12 @@ class _Gatherer:
         locator = target.locator
         if locator.startswith(_FUNC):
             return await call(locator.removeprefix(_FUNC), self._scene(tab))
+        limit_s = self._window.settings.action_timeout_s
         try:
-            async with asyncio.timeout(self._settings.action_timeout_s):
+            async with asyncio.timeout(limit_s):
                 value = await self._read(tab, target)
         except TimeoutError as exc:
-            seconds = self._settings.action_timeout_s
-            raise EvaluatorError(f"{locator or 'the page'} returned nothing within {seconds:g} s") from exc
+            raise EvaluatorError(f"{locator or 'the page'} returned nothing within {limit_s:g} s") from exc
         except (TypeError, ValueError, OverflowError, RecursionError) as exc:  # playwright's, of what it cannot read
             raise EvaluatorError(f"{locator} returned a value that is not JSON") from exc
         try:
@@ -211,7 +209,7 @@ class _Gatherer:
         if not isinstance(found, list):
             self._doubt = f"the page breaks the script that evaluates {target.locator[:200]}"
             return ""
-        return _canonical(found[0], shown)
+        return each_text(found[0], shown)
 
     def _scene(self, tab: Tab) -> FunctionContext:
         return FunctionContext(lane=self._window.lane, page=tab.page, last_url=self._shown(self._mine))
@@ -224,16 +222,3 @@ class _Found(NamedTuple):
     value: TargetValue
     is_there: bool
     """False: there is only the reason why nothing was selected."""
-
-
-def _canonical(value: Any, shown: Any) -> Any:
-    """The value with canonical addresses in every text of it."""
-    match value:
-        case str():
-            return shown(value)
-        case list():
-            return [_canonical(item, shown) for item in value]
-        case dict():
-            return {shown(str(key)): _canonical(item, shown) for key, item in value.items()}
-        case _:
-            return value

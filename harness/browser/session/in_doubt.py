@@ -24,8 +24,6 @@ from harness.records import (
     reopened_pages,
 )
 
-POLICIES = tuple(list(DoubtResolution)[:5])
-"""What `resume.in_doubt` may be."""
 _NOTICE = (
     "the run was interrupted during this action. It is unknown whether the site received it. The action was not"
     " repeated, and the page was opened again. Check whether the action took effect before you repeat it."

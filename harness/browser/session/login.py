@@ -137,13 +137,14 @@ async def _log_in_by_headers(window: BrowserSession, login: Login) -> None:
 
 
 async def _log_in(window: BrowserSession, site: Site, login: Login) -> None:
-    page, limit_s = window.tabs.current.page, window.action_timeout_s
+    page, limit_s = window.tabs.current.page, window.settings.action_timeout_s
     try:
         await window.actor.goto(login.url)
         await window.settler.settle()
         for place, value in login.fields.items():
             await in_working_time(partial(_fill, _field(page, place), value), limit_s)
-        await in_working_time(partial(_click, _button(page, login.submit)), limit_s)
+        submit = _button(page, login.submit)
+        await in_working_time(lambda timeout_ms: submit.click(timeout=timeout_ms), limit_s)
         await window.settler.settle()
     except ActionFailed as exc:
         raise SiteUnavailable(f"{site.name}: {exc}") from exc
@@ -158,10 +159,6 @@ async def _log_in(window: BrowserSession, site: Site, login: Login) -> None:
 
 async def _fill(field: Locator, value: str, timeout_ms: float) -> None:
     await field.fill(value, timeout=timeout_ms)
-
-
-async def _click(button: Locator, timeout_ms: float) -> None:
-    await button.click(timeout=timeout_ms)
 
 
 @asynccontextmanager

@@ -11,7 +11,6 @@ those that fire later than they would have, the same holds: a doubt, if their pa
 the moment when they would have fired.
 """
 
-import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +19,9 @@ from itertools import accumulate
 from playwright.async_api import Page
 
 from harness.actions import Stop
-from harness.browser.tabs.page_timers import PageTimer, pending_timers
+from harness.browser.tabs.page_timers import PageTimer, loop_time, pending_timers
 from harness.browser.tabs.tabs import Tabs
-from harness.records import Episode
+from harness.records import Acted, Episode
 
 # To let all pages become as old as they were would cost the model's thinking time at each resume.
 CATCHES_UP_S = 10.0
@@ -66,7 +65,7 @@ class LateTimers:
             documents: See `Tabs.documents`; a timer of any other has not fired. {} = the episode ends.
             stood_s: For how long the time of the pages has stood still since.
         """
-        now, gone = _now() - stood_s, [one for one in self._late if documents.get(one.page) != one.document]
+        now, gone = loop_time() - stood_s, [one for one in self._late if documents.get(one.page) != one.document]
         self._late = tuple(one for one in self._late if one not in gone)
         missed = next((one for one in gone if one.would <= now < one.will), None)
         if missed is None:
@@ -93,13 +92,13 @@ class PageAge:
         self._limit_s = LONGEST_S if episode.is_unsent else CATCHES_UP_S
         self._slack_s = _SLACK_S if goes_on else 0.0
         self._ages = _ages(episode, stands_still=stands_still)
-        self._begun = [(_now(), 0)]
+        self._begun = [(loop_time(), 0)]
         self._late = LateTimers((), steps=self._steps)
         self._unclear = ""
 
     def begin(self, step: int) -> None:
         """The action of a step is about to be performed again."""
-        self._begun.append((_now(), step))
+        self._begun.append((loop_time(), step))
 
     async def catch_up(
         self,
@@ -116,11 +115,11 @@ class PageAge:
             sent: How many requests that may change a site have been sent by now.
         """
         # Advancing the page's clock would need no wait, but scripts compare their timers with Date.
-        until, before, is_close = _now() + self._limit_s, sent(), False
+        until, before, is_close = loop_time() + self._limit_s, sent(), False
         while True:
             found = await timers()
             is_close |= any(abs(one.left_s - self._owed(one)) <= self._slack_s for one in found)
-            left_s = until - _now()
+            left_s = until - loop_time()
             needed_s = max((needed for one in found if (needed := self._needed(one)) < left_s), default=0.0)
             if needed_s <= 0.0:
                 break
@@ -144,7 +143,7 @@ class PageAge:
     def _owed(self, timer: PageTimer) -> float:
         """Seconds by which the chain of a timer is younger than it was when the journal ended."""
         at, step = max((one for one in self._begun if one[0] <= timer.born), default=self._begun[0])
-        return self._ages[step] - (_now() - at)
+        return self._ages[step] - (loop_time() - at)
 
     def _needed(self, timer: PageTimer) -> float:
         owed_s = self._owed(timer)
@@ -153,7 +152,7 @@ class PageAge:
         return max(timer.left_s, _POLL_S) if owed_s > -self._slack_s else 0.0
 
     def _lateness(self, timer: PageTimer) -> _Late | None:
-        left_s, owed_s, now = timer.left_s, self._owed(timer), _now()
+        left_s, owed_s, now = timer.left_s, self._owed(timer), loop_time()
         would_s = left_s - owed_s
         if timer.every_s:
             would_s %= timer.every_s
@@ -169,7 +168,7 @@ async def reopened(episode: Episode, tabs: Tabs, *, stands_still: bool) -> LateT
     if last is None or not last.timers:
         return LateTimers((), steps=steps)
     found = await pending_timers(tabs.all)
-    now, passed_s = _now(), _ages(episode, stands_still=stands_still)[-1] - last.elapsed_ms / 1000
+    now, passed_s = loop_time(), _ages(episode, stands_still=stands_still)[-1] - last.elapsed_ms / 1000
     # A doubt at once would strike every page that ends its session after half an hour.
     late = []
     for timer in last.timers:
@@ -191,6 +190,13 @@ def _is_same(timer: PageTimer, delay_s: float, every_ms: int) -> bool:
     return differs_s <= _SAME_DELAY * max(1.0, delay_s) and round(timer.every_s * 1000) == every_ms
 
 
+def acted_at(episode: Episode, step: int) -> Acted:
+    """The record of a step, or of the start page (0)."""
+    acted = episode.steps[step - 1].acted if step else episode.arrival
+    assert acted is not None
+    return acted
+
+
 def _ages(episode: Episode, *, stands_still: bool) -> list[float]:
     """Of each step, and of the start page (0): seconds from the beginning of its action to the last record, as far as
     its page has lived through them.
@@ -201,8 +207,7 @@ def _ages(episode: Episode, *, stands_still: bool) -> list[float]:
 
 def _span(episode: Episode, step: int, *, stands_still: bool) -> float:
     """Seconds from the beginning of a step's action to that of the next, or to the last record."""
-    acted = episode.steps[step - 1].acted if step else episode.arrival
-    assert acted is not None
+    acted = acted_at(episode, step)
     acting_s = acted.elapsed_ms / 1000
     if stands_still:
         return acting_s
@@ -243,7 +248,3 @@ def _further(episode: Episode) -> _Further:
 def _pause(measured_s: float, passed_s: float) -> float:
     """Seconds of work between two records; the clock tells them best unless something lay between."""
     return passed_s if measured_s <= passed_s <= measured_s + _OVERHEAD_S else measured_s
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

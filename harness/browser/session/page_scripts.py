@@ -3,8 +3,9 @@ holds, so that a resume runs the same ones; without a key of a task that asks fo
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -57,12 +58,7 @@ class PageScripts:
     @classmethod
     def of(cls, window: BrowserSession, task: Task, opened: Opened | None) -> "PageScripts":
         """Raises: PluginFailed: A plug-in does not say which."""
-        scripts: list[PageScript] = []
-        for key in PAGE_SCRIPTS.names():
-            if key in task.metadata:
-                make: Callable[[Task, int], Sequence[PageScript]] = PAGE_SCRIPTS.find(key)
-                with plugin_boundary(_failure(key), passes=(HarnessError,)):
-                    scripts += make(task, 0 if opened is None else opened.seed)
+        scripts: list[PageScript] = made_for(task, opened, PAGE_SCRIPTS, "page scripts")
         return cls(window, task, sorted(scripts, key=lambda one: one.from_step))
 
     async def begin(self, step: int) -> None:
@@ -130,9 +126,22 @@ def _bases(window: BrowserSession, task: Task) -> dict[str, str]:
     return bases
 
 
-def _failure(key: str) -> Callable[[Exception], PluginFailed]:
-    def failed(error: Exception) -> PluginFailed:
-        said = cut(" ".join(str(error).split()), _SHOWN)
-        return PluginFailed(f"cannot make the page scripts of a task's {key}: {type(error).__name__}: {said}")
+def made_for(task: Task, opened: Opened | None, registry: Registry, what: str) -> list[Any]:
+    """What the plug-ins of a registry make of a task that has their keys.
 
-    return failed
+    Raises:
+        PluginFailed: A plug-in raises.
+    """
+    seed = 0 if opened is None else opened.seed
+    made: list[Any] = []
+    for key in registry.names():
+        if key in task.metadata:
+            make = registry.find(key)
+            with plugin_boundary(partial(_failed, what, key), passes=(HarnessError,)):
+                made += make(task, seed)
+    return made
+
+
+def _failed(what: str, key: str, error: Exception) -> PluginFailed:
+    said = cut(" ".join(str(error).split()), _SHOWN)
+    return PluginFailed(f"cannot make the {what} of a task's {key}: {type(error).__name__}: {said}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from harness.actions import Action, Cdp, Target
 from harness.browser.network.addresses import SiteFinder, site_address
 from harness.browser.rendering.similarity import difference, entries, similarity
+from harness.browser.session.page_age import acted_at
 from harness.browser.session.restored_effects import kind_of, repeating
 from harness.choices import Strategy
 from harness.errors import EnvironmentDiverged, InfraError
@@ -84,10 +85,7 @@ def plan(
     """
     if episode.arrival is None:
         return RESET
-    if settings.strategy is Strategy.restart:
-        raise EnvironmentDiverged("a new attempt begins instead of a restore (resume.strategy=restart)")
-    if settings.strategy is Strategy.fail:
-        raise InfraError("interrupted episodes are not resumed (resume.strategy=fail)")
+    _check_strategy(settings)
     at_risk = sites_at_risk(task, episode, sites)
     is_fresh = at_risk <= set(clean)
     acts = not all(_harmless(episode)) or bool(episode.late)
@@ -115,6 +113,14 @@ def plan(
     )
 
 
+def _check_strategy(settings: ResumeSettings) -> None:
+    """See that the settings ask for a restore at all."""
+    if settings.strategy is Strategy.restart:
+        raise EnvironmentDiverged("a new attempt begins instead of a restore (resume.strategy=restart)")
+    if settings.strategy is Strategy.fail:
+        raise InfraError("interrupted episodes are not resumed (resume.strategy=fail)")
+
+
 def is_driven(episode: Episode) -> bool:
     """Whether a process has driven the browser itself in this attempt: only it can do again what it did."""
     pending = episode.pending
@@ -130,10 +136,7 @@ def check_driven(
         EnvironmentDiverged: It would repeat what a site that was not reset has seen, or a new attempt is wanted.
         InfraError: The settings ask for leaving the episode as it is.
     """
-    if settings.strategy is Strategy.restart:
-        raise EnvironmentDiverged("a new attempt begins instead of a restore (resume.strategy=restart)")
-    if settings.strategy is Strategy.fail:
-        raise InfraError("interrupted episodes are not resumed (resume.strategy=fail)")
+    _check_strategy(settings)
     if settings.strategy is Strategy.checkpoint:
         raise EnvironmentDiverged(
             "a process that drives the browser itself cannot go on from a checkpoint (resume.strategy=checkpoint)"
@@ -296,8 +299,7 @@ async def replay(
     Returns:
         The last view, and how much alike each one was, the first included.
     """
-    assert episode.arrival is not None
-    before = episode.steps[begin - 1].acted if begin else episode.arrival
+    before = acted_at(episode, begin)
     alike = [compare(view, before, least=least, step=begin)]
     for number, recorded in enumerate(episode.steps[begin:], start=begin + 1):
         action = aim(recorded.decided.action, view, before.observation)

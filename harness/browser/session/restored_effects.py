@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
 from harness.browser.network.traffic import SentEffect, Traffic
-from harness.browser.session.page_age import LONGEST_S, PageAge
-from harness.browser.tabs.page_timers import pending_timers
+from harness.browser.session.page_age import LONGEST_S, PageAge, acted_at
+from harness.browser.tabs.page_timers import loop_time, pending_timers
 from harness.browser.tabs.tabs import Tabs
 from harness.errors import EnvironmentDiverged
-from harness.records import Acted, Decided, Episode, SideEffect
+from harness.records import Decided, Episode, SideEffect
 
 # Two cannot be told from two that were meant, and are counted.
 _REPEATING = 3
@@ -105,7 +105,7 @@ class RestoredEffects:
         self._totals: Counter[Kind] = Counter()
         self._recorded = [_recorded(episode, step) for step in range(len(episode.steps) + 1)] if compares else []
         self._recorded_totals = sum((one.all for one in self._recorded), Counter[Kind]())
-        self._began_at = self._action_began_at = _now()
+        self._began_at = self._action_began_at = loop_time()
         self.age = PageAge(episode, stands_still=stands_still) if compares else None
         """None = what pages would do later is not made up for."""
 
@@ -145,7 +145,7 @@ class RestoredEffects:
         """The action of a step is about to be performed again."""
         self._first = step
         self._seen.clear()
-        self._action_began_at = _now()
+        self._action_began_at = loop_time()
         self.passed(step)
 
     def passed(self, step: int) -> None:
@@ -242,7 +242,7 @@ class RestoredEffects:
         """
         lasted_s = sum(one.lasted_s for one in self._recorded[self._first : step + 1])
         so_far_s = sum(one.lasted_s for one in self._recorded[: step + 1])
-        now = _now()
+        now = loop_time()
         patience_s = max(0.0, self._action_began_at + lasted_s - now)
         limit_s = max(patience_s, self._began_at + so_far_s - now) + GRACE_S
         waited_s = 0.0
@@ -270,7 +270,7 @@ class RestoredEffects:
 
     async def _wait(self, limit_s: float) -> float:
         """Until anything happens; gives the seconds that count."""
-        begun = _now()
+        begun = loop_time()
         self._happened.clear()
         async with self._guard():
             try:
@@ -278,7 +278,7 @@ class RestoredEffects:
                     await self._happened.wait()
             except TimeoutError:
                 pass
-        return min(_now() - begun, limit_s)
+        return min(loop_time() - begun, limit_s)
 
     def _check_number(self, wanted: _Recorded, step: int) -> None:
         if self._first == 0 and not wanted.at_once:
@@ -311,7 +311,7 @@ def _often(counts: Counter[Kind]) -> set[Kind]:
 
 
 def _recorded(episode: Episode, step: int) -> _Recorded:
-    acted = _acted(episode, step)
+    acted = acted_at(episode, step)
     late = [one for one in episode.late if one.step == step and one.replayed]
     at_once, later = _counted(acted.effects), _counted(effect for one in late for effect in one.effects)
     following = _following(episode, step)
@@ -323,12 +323,6 @@ def _recorded(episode: Episode, step: int) -> _Recorded:
         effects={kind_of(effect.method, effect.url): effect for effect in episode.sent_after(step)},
         lasted_s=max(measured_s, *(min(one.at - acted.at, LONGEST_S) for one in late), 0.0),
     )
-
-
-def _acted(episode: Episode, step: int) -> Acted:
-    acted = episode.steps[step - 1].acted if step else episode.arrival
-    assert acted is not None
-    return acted
 
 
 def _following(episode: Episode, step: int) -> Decided | None:
@@ -350,7 +344,3 @@ def _after(step: int) -> str:
 
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times" if number else "never"
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

@@ -36,7 +36,7 @@ class SharedWindow:
         self._window = window
         self._follow = follow
         self.check = check
-        self._context = context
+        self.context = context
         self._uploads = uploads
         self._backlog = Backlog()
         self._elements = ElementReader()
@@ -56,10 +56,6 @@ class SharedWindow:
         pipe = self._window.lane.devtools
         assert pipe is not None, "the browser of an agent that drives it is started so that it can be shared"
         return await pipe.connect(target, self._backlog)
-
-    @property
-    def context(self) -> str:
-        return self._context
 
     @property
     def targets(self) -> Sequence[str]:

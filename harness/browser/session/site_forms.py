@@ -2,17 +2,15 @@
 the journal holds; without a key of a task that asks for them there are none.
 """
 
-from collections.abc import Callable, Sequence
-
 from harness.actions.truncate import cut
 from harness.api import SiteForm
 from harness.browser.session.benchmark_page import SessionPage
 from harness.browser.session.browser_session import BrowserSession
 from harness.browser.session.in_doubt import SiteFacts
-from harness.errors import HarnessError, PluginFailed, plugin_boundary
+from harness.browser.session.page_scripts import made_for
+from harness.errors import PluginFailed
 from harness.records import Opened, Task
 from harness.registry import Registry
-from harness.settings.browser import BrowserSettings
 
 SITE_FORMS = Registry(group="cairn.site_forms", noun="key of a task")
 """Key of a task to a function of the task and the seed of the attempt, which gives a sequence of `SiteForm`. It is
@@ -33,14 +31,8 @@ _SEND = """async (asked) => {
 }"""
 
 
-async def fill_in(  # noqa: PLR0913 (what a page of a plug-in needs)
-    window: BrowserSession,
-    task: Task,
-    opened: Opened | None,
-    *,
-    settings: BrowserSettings,
-    sites: SiteFacts,
-    goes_on: bool,
+async def fill_in(
+    window: BrowserSession, task: Task, opened: Opened | None, *, sites: SiteFacts, goes_on: bool
 ) -> None:
     """Send the forms of a task whose sites were reset before it.
 
@@ -48,14 +40,14 @@ async def fill_in(  # noqa: PLR0913 (what a page of a plug-in needs)
         window: Logged in, and without a page.
         task: The task.
         opened: The attempt.
-        settings: How long pages may take.
         sites: What is known of them.
         goes_on: The attempt began earlier: on a site that was not reset since, its forms were sent then.
     Raises:
         PluginFailed: A form cannot be sent, or a plug-in does not say which.
         SiteUnavailable: Its page cannot be opened.
     """
-    for form in _forms(task, 0 if opened is None else opened.seed):
+    forms: list[SiteForm] = made_for(task, opened, SITE_FORMS, "forms")
+    for form in forms:
         # Only a reset undoes it, as a clean-up by further forms can fail half-way.
         if not sites.was_reset(form.url):
             if goes_on:
@@ -64,27 +56,9 @@ async def fill_in(  # noqa: PLR0913 (what a page of a plug-in needs)
                 f"what is written into {cut(form.url, _SHOWN)} could not be undone, as its site is not reset before the"
                 " task (sites.X.reset_url or reset_command)"
             )
-        page = SessionPage(window, settings, opened)
+        page = SessionPage(window, opened)
         async with page.tab(form.url) as tab:
             real = {name: window.lane.addresses.to_real_text(value) for name, value in form.fields.items()}
             wrong = await tab.evaluate(_SEND, {"form": form.form, "fields": real})
         if wrong:
             raise PluginFailed(f"the form {form.form!r:.80} of {cut(form.url, _SHOWN)} cannot be sent: {wrong}")
-
-
-def _forms(task: Task, seed: int) -> list[SiteForm]:
-    found: list[SiteForm] = []
-    for key in SITE_FORMS.names():
-        if key in task.metadata:
-            make: Callable[[Task, int], Sequence[SiteForm]] = SITE_FORMS.find(key)
-            with plugin_boundary(_failure(key), passes=(HarnessError,)):
-                found += make(task, seed)
-    return found
-
-
-def _failure(key: str) -> Callable[[Exception], PluginFailed]:
-    def failed(error: Exception) -> PluginFailed:
-        said = cut(" ".join(str(error).split()), _SHOWN)
-        return PluginFailed(f"cannot make the forms of a task's {key}: {type(error).__name__}: {said}")
-
-    return failed

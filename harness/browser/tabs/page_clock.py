@@ -17,6 +17,7 @@ from playwright.async_api import BrowserContext, CDPSession, Error, Frame
 
 from harness.browser.driver.cdp_send import sender
 from harness.browser.reading.document_client import together
+from harness.browser.tabs.page_timers import loop_time
 from harness.browser.tabs.tab import Tab
 from harness.browser.tabs.tabs import Tabs
 
@@ -45,7 +46,7 @@ class PageClock:
     @property
     def stood_s(self) -> float:
         """For how long time has stood still, in all."""
-        return self._stood_s + (0.0 if self._since is None else _now() - self._since)
+        return self._stood_s + (0.0 if self._since is None else loop_time() - self._since)
 
     async def begin(self) -> None:
         """Before any other script of the context is added."""
@@ -54,7 +55,7 @@ class PageClock:
 
     async def stop(self) -> None:
         if self._since is None:
-            self._since = _now()
+            self._since = loop_time()
             await self._tell("stop", rate=0.0)
 
     async def go(self) -> None:
@@ -113,7 +114,3 @@ class PageClock:
 async def _heard(call: Awaitable[Any]) -> None:
     with suppress(Error):  # it goes elsewhere, or away
         await call
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

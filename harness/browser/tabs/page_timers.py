@@ -34,7 +34,7 @@ class PageTimer:
 
     @property
     def left_s(self) -> float:
-        return self.fires - _now()
+        return self.fires - loop_time()
 
 
 async def pending_timers(tabs: tuple[Tab, ...]) -> list[PageTimer]:
@@ -50,7 +50,7 @@ async def pending_timers(tabs: tuple[Tab, ...]) -> list[PageTimer]:
 
 def parsed(answer: Any, *, page: Page, document: int) -> list[PageTimer]:
     """What `due` of settling.js has answered just now."""
-    now = _now()
+    now = loop_time()
     return [
         PageTimer(page=page, document=document, born=now - since / 1000, fires=now + left / 1000, every_s=every / 1000)
         for one in (answer if isinstance(answer, list) else ())
@@ -61,7 +61,7 @@ def parsed(answer: Any, *, page: Page, document: int) -> list[PageTimer]:
 
 def recorded(tabs: tuple[Tab, ...]) -> tuple[PendingTimer, ...]:
     """What a record tells of the timers that were pending when each tab was last observed."""
-    now = _now()
+    now = loop_time()
     return tuple(
         PendingTimer(
             tab=number,
@@ -86,5 +86,6 @@ def _is_ms(value: object) -> bool:
     return isinstance(value, int | float) and abs(value) < _MOST_MS
 
 
-def _now() -> float:
+def loop_time() -> float:
+    """Seconds, by the clock of the running loop."""
     return asyncio.get_running_loop().time()

@@ -71,6 +71,8 @@ class Tab:
         """
         self.timers: Sequence[PageTimer] = ()
         """Those that were pending when the page last settled."""
+        self.frozen = False
+        """Whether its scripts rest."""
         self._cdp: CDPSession | None = None
         self._attaching = asyncio.Lock()
         self._main = ""
@@ -82,7 +84,6 @@ class Tab:
         self.feed: Feed | None = None
         """What its pages store; None = not attached yet."""
         self._unreachable = ""
-        self._frozen = False
         self._world: tuple[str, int] | None = None
         """Loader of a document and the execution context of our world in it."""
 
@@ -101,21 +102,13 @@ class Tab:
         assert self._cdp is not None, "a tab is attached before it is used"
         return self._cdp
 
-    async def evaluate(self, expression: str) -> Any:
-        """The value of an expression in the main frame's own world, or what it promises.
-
-        Raises:
-            playwright.async_api.Error: It throws, or the page went elsewhere.
-        """
-        return await self._evaluate(expression)
-
     async def source(self) -> tuple[str, str]:
         """Title and HTML of the main frame's document, as playwright's `title` and `content` give them.
 
         Those send a third of a megabyte of script to a document first. Raises as `evaluate`.
         """
         world = await sender(self.cdp)("Page.createIsolatedWorld", frameId=self._main, worldName=WORLD)
-        title, html = await self._evaluate(_SOURCE, contextId=world["executionContextId"])
+        title, html = await self.evaluate(_SOURCE, contextId=world["executionContextId"])
         return title, html
 
     async def fields(self) -> str:
@@ -128,12 +121,17 @@ class Tab:
             world = await sender(self.cdp)("Page.createIsolatedWorld", frameId=self._main, worldName=WORLD)
             self._world = (self._loader, world["executionContextId"])
         try:
-            return await self._evaluate(expression, contextId=self._world[1])
+            return await self.evaluate(expression, contextId=self._world[1])
         except Error:
             self._world = None
             raise
 
-    async def _evaluate(self, expression: str, **where: int) -> Any:
+    async def evaluate(self, expression: str, **where: int) -> Any:
+        """The value of an expression, or what it promises, in the main frame's own world if `where` names no other.
+
+        Raises:
+            playwright.async_api.Error: It throws, or the page went elsewhere.
+        """
         answer = await sender(self.cdp)(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, **where
         )
@@ -200,18 +198,14 @@ class Tab:
         self._loader = tree["frameTree"]["frame"]["loaderId"]
         return cdp
 
-    @property
-    def frozen(self) -> bool:
-        return self._frozen
-
     async def freeze(self) -> None:
         """Let the page's scripts rest, so that it stays what it is while it is read."""
-        self._frozen = True
+        self.frozen = True
         await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": True})
 
     async def thaw(self) -> None:
-        if self._frozen:
-            self._frozen = False
+        if self.frozen:
+            self.frozen = False
             await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": False})
 
     async def hold_back(self) -> None:

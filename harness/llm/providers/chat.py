@@ -16,11 +16,11 @@ from urllib.parse import quote
 from harness.api import Answer, ChatSettings, RetryableError
 from harness.codec import JsonObject, dumps, loads
 from harness.errors import ConfigError
-from harness.llm.answer import NoAnswer, count, excerpt, given, mappings, parsed, short, token_details, whole
+from harness.llm.answer import NoAnswer, count, excerpt, given, mapping, mappings, parsed, short, token_details, whole
 from harness.llm.connection import Connection, openai_errors
 from harness.llm.endpoint import Endpoint
 from harness.llm.model_family import REASONING_TOKENS, is_reasoning_model
-from harness.llm.providers.provider import SdkProvider
+from harness.llm.providers.provider import SdkConnection, SdkProvider
 from harness.records import ComputerTool, Message, Tokens, Tool, ToolCall
 
 if TYPE_CHECKING:
@@ -108,19 +108,15 @@ class ChatCompletions(SdkProvider):
         return _ChatConnection(endpoint, settings)
 
 
-class _ChatConnection:
+class _ChatConnection(SdkConnection):
     """Through the package openai."""
 
     def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
-        from harness.llm.copied_request import CopiedRequests  # needs the client, which reading does not
-
         endpoint = endpoint.with_client()
         self._model = settings.model
         self._has_deployments = endpoint.azure and bool(endpoint.settings.api_version)
-        self._client = endpoint.connect()
+        super().__init__(endpoint.connect(), endpoint.http_client, ChatCompletions.path, openai_errors())
         self._raw = self._client.chat.completions.with_raw_response  # imported now, as the browser comes up meanwhile
-        self.errors = openai_errors()
-        self._copied = CopiedRequests(self._client, endpoint.http_client, ChatCompletions.path, self.errors)
 
     async def send(self, body: JsonObject) -> Any:
         """See `Connection.send`."""
@@ -140,9 +136,6 @@ class _ChatConnection:
             case {"model": str(model)} if model:
                 return f"/deployments/{quote(model, safe='')}"
         return ""
-
-    async def close(self) -> None:
-        await self._client.close()
 
 
 def plain_message(message: Message) -> Mapping[str, Any]:
@@ -188,8 +181,7 @@ def read_completion(content: bytes) -> Answer:
     choice, message = _choice(data)
     if message is None:
         raise NoAnswer(f"malformed answer, no choices[0].message: {excerpt(content)}", data)
-    usage = data.get("usage")
-    counts = usage if isinstance(usage, dict) else {}
+    counts = mapping(data.get("usage"))
     prompt, completion = (token_details(counts, kind) for kind in ("prompt", "completion"))
     finish = choice.get("finish_reason")
     if finish == "error":  # of a gateway, whose provider failed in the middle of the answer
@@ -271,10 +263,9 @@ def completion_of(events: Sequence[JsonObject]) -> bytes:
         body |= {name: event[name] for name in ("model", "usage", "prompt_token_ids") if event.get(name)}
         for choice in mappings(event.get("choices"))[:1]:
             _add_tokens(sampled, choice)
-            delta = choice.get("delta")
-            if isinstance(delta, dict):
-                text += whole(delta.get("content"))
-                _add_calls(calls, delta)
+            delta = mapping(choice.get("delta"))
+            text += whole(delta.get("content"))
+            _add_calls(calls, delta)
             ended = choice.get("finish_reason") or ended
     if "usage" in body and not any(event.get("choices") for event in events):
         return dumps({**body, "choices": []})  # the prompt was blocked
@@ -335,12 +326,11 @@ def _logprob(value: Any) -> float | None:
     return float(value) if type(value) in (int, float) and isfinite(value) else None
 
 
-def _add_calls(calls: dict[str, JsonObject], delta: JsonObject) -> None:
+def _add_calls(calls: dict[str, JsonObject], delta: Mapping[str, Any]) -> None:
     """The parts of calls in one chunk; `index` says which call a part belongs to."""
     for number, part in enumerate(mappings(delta.get("tool_calls"))):
         call = calls.setdefault(str(part.get("index", number)), {"type": "function", "function": {"arguments": ""}})
         call |= {"id": whole(part["id"])} if part.get("id") else {}
-        function = part.get("function")
-        if isinstance(function, dict):
-            call["function"] |= {"name": whole(function["name"])} if function.get("name") else {}
-            call["function"]["arguments"] += whole(function.get("arguments"))
+        function = mapping(part.get("function"))
+        call["function"] |= {"name": whole(function["name"])} if function.get("name") else {}
+        call["function"]["arguments"] += whole(function.get("arguments"))

@@ -13,11 +13,11 @@ from typing import Any
 from harness.api import Answer, ChatSettings, RetryableError, text_of
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.errors import ConfigError
-from harness.llm.answer import NoAnswer, count, excerpt, given, mappings, parsed, short, whole
+from harness.llm.answer import NoAnswer, count, excerpt, given, mapping, mappings, parsed, short, whole
 from harness.llm.connection import Connection, SdkErrors
 from harness.llm.endpoint import ANTHROPIC_URL, Endpoint, without_variables
 from harness.llm.model_family import anthropic_computer_tool
-from harness.llm.providers.provider import SdkProvider, example_role
+from harness.llm.providers.provider import SdkConnection, SdkProvider, example_role
 from harness.records import ComputerTool, Message, Tool, ToolCall
 from harness.records.chat_messages import COMPUTER
 
@@ -101,7 +101,7 @@ class Messages(SdkProvider):
         return _MessagesConnection(endpoint)
 
 
-class _MessagesConnection:
+class _MessagesConnection(SdkConnection):
     """Through the package anthropic."""
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -111,16 +111,14 @@ class _MessagesConnection:
             raise ConfigError(
                 "llm.api=messages needs the package anthropic: pip install 'cairn-harness[anthropic]'"
             ) from error
-        from harness.llm.copied_request import CopiedRequests
-
-        self.errors = SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
+        errors = SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
         # The package adds `/v1` itself.
         url = endpoint.address.rstrip("/").removesuffix("/v1")
         endpoint = endpoint.with_client()
         with without_variables():
             # No spans: their content would leave this process unredacted.
-            self._client = AsyncAnthropic(base_url=url, open_telemetry=False, **endpoint.client_options())
-        self._copied = CopiedRequests(self._client, endpoint.http_client, f"/v1{Messages.path}", self.errors)
+            client = AsyncAnthropic(base_url=url, open_telemetry=False, **endpoint.client_options())
+        super().__init__(client, endpoint.http_client, f"/v1{Messages.path}", errors)
 
     async def send(self, body: JsonObject) -> Any:
         """See `Connection.send`."""
@@ -133,13 +131,6 @@ class _MessagesConnection:
             extra_headers={"anthropic-beta": betas[0]} if betas else None,
         )
         return answer.http_response
-
-    async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
-        """See `Connection.pass_on`."""
-        return await self._copied.send(body, headers)
-
-    async def close(self) -> None:
-        await self._client.close()
 
 
 def _tool(tool: Tool | ComputerTool, model: str) -> JsonObject:
@@ -226,10 +217,8 @@ def read_message(content: bytes) -> Answer:
     if not isinstance(data, dict) or not isinstance(data.get("content"), list):
         raise NoAnswer(f"malformed answer, no content: {excerpt(content)}", data)
     blocks = mappings(data["content"])
-    usage = data.get("usage")
-    counts = usage if isinstance(usage, dict) else {}
-    details = counts.get("output_tokens_details")
-    lifetimes = counts.get("cache_creation")
+    counts = mapping(data.get("usage"))
+    details, lifetimes = mapping(counts.get("output_tokens_details")), mapping(counts.get("cache_creation"))
     cached, written = (count(counts.get(f"cache_{name}_input_tokens")) for name in ("read", "creation"))
     finish = _FINISHES.get(str(data.get("stop_reason")), "")
     return Answer(
@@ -240,8 +229,8 @@ def read_message(content: bytes) -> Answer:
         completion_tokens=count(counts.get("output_tokens")),
         cached_tokens=cached,
         cache_write_tokens=written,
-        cache_write_1h_tokens=count(lifetimes.get("ephemeral_1h_input_tokens")) if isinstance(lifetimes, dict) else 0,
-        reasoning_tokens=count(details.get("thinking_tokens")) if isinstance(details, dict) else 0,
+        cache_write_1h_tokens=count(lifetimes.get("ephemeral_1h_input_tokens")),
+        reasoning_tokens=count(details.get("thinking_tokens")),
         tool_calls=tuple(_call(block) for block in blocks if block.get("type") == "tool_use"),
         finish_reason=finish,
         refusal=_refusal(data) if finish == "refusal" else "",
@@ -255,8 +244,7 @@ def _is_plain(block: Mapping[str, Any]) -> bool:
 
 
 def _refusal(data: Mapping[str, Any]) -> str:
-    details = data.get("stop_details")
-    said = whole(details.get("explanation")) if isinstance(details, dict) else ""
+    said = whole(mapping(data.get("stop_details")).get("explanation"))
     return said or text_of([one for one in mappings(data["content"]) if isinstance(one.get("text"), str)])
 
 
@@ -292,5 +280,4 @@ def message_of(events: Sequence[JsonObject]) -> bytes:
 
 def _counts(event: JsonObject) -> JsonObject:
     """What an event counts; null says nothing, and an earlier event may have counted it."""
-    counts = event.get("usage")
-    return given(**counts) if isinstance(counts, dict) else {}
+    return given(**mapping(event.get("usage")))

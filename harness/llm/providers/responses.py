@@ -13,11 +13,11 @@ from typing import Any
 from harness.api import Answer, ChatSettings, RetryableError, text_of
 from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
-from harness.llm.answer import NoAnswer, count, excerpt, given, mappings, parsed, short, token_details, whole
+from harness.llm.answer import NoAnswer, count, excerpt, given, mapping, mappings, parsed, short, token_details, whole
 from harness.llm.connection import Connection, openai_errors
 from harness.llm.endpoint import Endpoint
 from harness.llm.model_family import REASONING_TOKENS, is_computer_preview, is_reasoning_model
-from harness.llm.providers.provider import SdkProvider, example_role
+from harness.llm.providers.provider import SdkConnection, SdkProvider, example_role
 from harness.records import ComputerTool, Message, Tool, ToolCall
 from harness.records.chat_messages import COMPUTER
 
@@ -84,29 +84,18 @@ class Responses(SdkProvider):
         return _ResponsesConnection(endpoint, settings)
 
 
-class _ResponsesConnection:
+class _ResponsesConnection(SdkConnection):
     """Through the package openai."""
 
     def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
-        from harness.llm.copied_request import CopiedRequests  # needs the client, which reading does not
-
         endpoint = endpoint.with_client()
         self._model = settings.model
-        self._client = endpoint.connect()
-        self.errors = openai_errors()
-        self._copied = CopiedRequests(self._client, endpoint.http_client, Responses.path, self.errors)
+        super().__init__(endpoint.connect(), endpoint.http_client, Responses.path, openai_errors())
 
     async def send(self, body: JsonObject) -> Any:
         """See `Connection.send`."""
         answer = await self._client.responses.with_raw_response.create(model=self._model, input=[], extra_body=body)
         return answer.http_response
-
-    async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
-        """See `Connection.pass_on`."""
-        return await self._copied.send(body, headers)
-
-    async def close(self) -> None:
-        await self._client.close()
 
 
 def _tool(tool: Tool | ComputerTool, model: str) -> JsonObject:
@@ -193,8 +182,7 @@ def read_response(content: bytes) -> Answer:
     output = mappings(data["output"])
     calls = [call for item in output for call in _calls(item)]
     texts, refusals = (_said(output, kind, key) for kind, key in (("output_text", "text"), ("refusal", "refusal")))
-    usage = data.get("usage")
-    counts = usage if isinstance(usage, dict) else {}
+    counts = mapping(data.get("usage"))
     prompt, completion = (token_details(counts, kind) for kind in ("input", "output"))
     return Answer(
         text="".join(texts),

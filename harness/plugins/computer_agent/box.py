@@ -36,7 +36,7 @@ _SILENT = frozenset("RootWebArea StaticText generic paragraph LineBreak InlineTe
 
 @dataclass(frozen=True)
 class ComputerBox:
-    """Fits `Box`."""
+    """Fits `Toolset`."""
 
     screen: Screen
     """The size of the screenshots that are sent."""
@@ -57,7 +57,7 @@ class ComputerBox:
         return (ComputerTool(width=self.screen.width, height=self.screen.height), *self._functions.tools)
 
     def read(self, call: ToolCall) -> Action:
-        """See `Box.read`."""
+        """See `Toolset.read`."""
         if call.name != COMPUTER:
             return self._functions.read(call)
         try:
@@ -77,12 +77,12 @@ class ComputerBox:
         return scale_picture(image, self.max_pixels)
 
     def still_fits(self, action: Action, before: Observation, view: LiveObservation) -> bool:
-        """See `Box.still_fits`: what a point means is known only as long as the page is the same."""
+        """See `Toolset.still_fits`: what a point means is known only as long as the page is the same."""
         return before.url == view.observation.url
 
     async def show(self, messages: tuple[Message, ...], episode: Episode, view: LiveObservation) -> tuple[Message, ...]:
-        """See `Box.show`: each result of a computer call is the screenshot, and so is the last message, whose text says
-        what became of all calls: interfaces have room for text behind the last result only.
+        """See `Toolset.show`: each result of a computer call is the screenshot, and so is the last message, whose text
+        says what became of all calls: interfaces have room for text behind the last result only.
         """
         computer = {call.id for message in messages for call in message.tool_calls if call.name == COMPUTER}
         *earlier, last = messages

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
-from harness.api.command_line import add_scoring, say_left_out
+from harness.api.command_line import add_scoring, open_runs, say_left_out
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -39,20 +39,12 @@ def run(options: argparse.Namespace) -> int:
     from contextlib import ExitStack
 
     from harness.plugins.plot.figures import PLOTS, Named
-    from harness.runs import Run, one_line
-    from harness.runs.opened_run import run_or_bundle
 
     if len(options.runs) > _MOST_RUNS:
         raise ConfigError(f"{len(options.runs)} runs are too many to be told apart; give at most {_MOST_RUNS}")
-    scoring, named = options.scoring, list[Named]()
     with ExitStack() as closing:
-        for path, name in zip(options.runs, _names(options.runs), strict=True):
-            opened = closing.enter_context(run_or_bundle(path))
-            one = Run(opened.folder, scoring=scoring)
-            scoring = one.scoring
-            for notice in (*opened.notices, *map(str, one.damaged)):
-                sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
-            named.append(Named(name, one))
+        opened = open_runs(options.runs, closing, scoring=options.scoring)
+        named = [Named(name, one) for name, (_, one) in zip(_names(options.runs), opened, strict=True)]
         wanted = options.figure or NAMES
         plots = [(name, PLOTS[name](named)) for name in NAMES if name in wanted]
         for path, of in zip(options.runs, named, strict=True):
