@@ -36,6 +36,19 @@ def test_the_index_of_decisions_lists_each_of_them_once() -> None:
     assert sorted((page, title) for title, page in listed) == sorted(headings)
 
 
+def test_links_between_pages_lead_somewhere_in_the_repository() -> None:
+    """From where a page really lies, as who reads the repository follows them; mkdocs checks those of the site."""
+    pages = (*PROJECT.glob("*.md"), *(PROJECT / "docs").rglob("*.md"))
+    broken = [
+        f"{page.relative_to(PROJECT)}: {target}"
+        for page in pages
+        if not page.is_symlink()
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
+        if not re.match(r"[a-z]+:", target) and not (page.resolve().parent / target).exists()
+    ]
+    assert broken == []
+
+
 def test_the_program_on_the_formats_page_reads_scores(tmp_path: Path) -> None:
     fill(tmp_path / "results" / "smoke-prompt-scripted", [Shape(), Shape(score=0.0), Shape(open=True)])
     (program,) = (text for language, _, text in blocks("formats.md") if language == "python")
