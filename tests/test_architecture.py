@@ -94,8 +94,10 @@ PUBLIC = {"api", "runs", "testing", "errors"}
 _VERSIONS = {"__version__", "EVALUATOR_VERSION"}
 
 _IMPORT = re.compile(r"^ *from (harness\.[\w.]+) import ([\w, ]+)$", re.MULTILINE)
-_BOUNDARIES = ("episode.py", "errors.py")
-"""Who may catch everything: the episode, and `errors.plugin_boundary` for code of a person's own."""
+_BOUNDARIES = ("episode.py", "errors.py", "gather.py")
+"""Who may catch everything: the episode, `errors.plugin_boundary` for code of a person's own, and what gathers rollouts
+of a person's own as ART does.
+"""
 
 MODULES = sorted(HARNESS.rglob("*.py"))
 ON_SHELF = sorted((HARNESS / "plugins").rglob("*.py"))

@@ -68,13 +68,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
         # For all tasks, as any of them may be asked for.
         await check_before(config, folder, [Job(task=task) for task in tasks], outcomes, say=console.say)
         describe_run(
-            config,
-            run,
-            tasks,
-            config_digest=config_digest,
-            is_begun=bool(outcomes),
-            accepted=accepted,
-            is_open=True,
+            config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted, is_open=True
         )
         secrets.announce(console.say)
         invalidate_summary(run)

@@ -15,7 +15,6 @@ from itertools import count
 
 from harness.api import ActionSet, ConfigError, EpisodeNews, HarnessError, HostedRun
 from harness.api.agent_kinds import AskingActionSet
-from harness.api.tasks import task_digest
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import Entry, Ledger
 from harness.plugins.environments.problem import (
@@ -479,8 +478,7 @@ class Environments:
 
     def _recorded(self, entry: Entry) -> Recorded:
         task = self.run.tasks.get(entry.task_id)
-        digest = None if task is None else task_digest(task)
-        return Recorded(folder=self.run.folder, entry=entry, shaping=self._shaping, task_digest=digest)
+        return Recorded(folder=self.run.folder, entry=entry, shaping=self._shaping, task=task)
 
     def _has_journal(self, task_id: str, trial: int) -> bool:
         return self._recorded(_entry_of(task_id, trial)).exists()

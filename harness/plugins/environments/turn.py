@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.api import ConfigError, InvalidAction
+from harness.api import ConfigError, InvalidAction, Task
+from harness.api.tasks import task_digest
 from harness.plugins.environments.agent import goal_of
 from harness.plugins.environments.ledger import Entry
 from harness.plugins.environments.problem import Problem
@@ -58,8 +59,8 @@ class Recorded:
     folder: Path
     entry: Entry
     shaping: Shaping | None = None
-    task_digest: str | None = None
-    """Of the present task; None = the one that was played."""
+    task: Task | None = None
+    """As the run has it now; None = as it was played."""
 
     def episode(self) -> Episode:
         """Raises: HarnessError: It has not begun, or its journal is damaged."""
@@ -83,7 +84,7 @@ class Recorded:
         score = episode.result.scores.get(episode.score.scoring)
         if not episode.is_finished or score is None:
             return False
-        return self.task_digest in (None, score.reference or episode.result.task_digest)
+        return self.task is None or task_digest(self.task) == (score.reference or episode.result.task_digest)
 
     def own_attempt(self) -> int:
         """Number of the attempt that its client has seen; 0 = none: no page was shown yet, or all its steps are of a

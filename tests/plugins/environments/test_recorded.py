@@ -52,7 +52,7 @@ def test_a_corrected_reference_leaves_an_episode_under_way_until_it_has_scored_i
     def recorded(name: str, of: Task, *scores: Scored) -> Recorded:
         with RunFolder.open(tmp_path / name, durability=Durability.none) as run:
             play(run, played, "12 of them", *scores)
-        return Recorded(folder=tmp_path / name, entry=entry, task_digest=task_digest(of))
+        return Recorded(folder=tmp_path / name, entry=entry, task=of)
 
     same, outdated = recorded("same", played, old), recorded("outdated", present, old)
     again = recorded("again", present, old, replace(new, reference=by_present))
