@@ -205,7 +205,7 @@ _REFUSED: Mapping[str, str] = {
     "left_mouse_up": _LEFT_BUTTON,
     "cursor_position": "the cursor is where your last click, move, drag or scroll ended; give the point with each call",
 }
-"""Why a call is none that can be performed."""
+"""Calls that cannot be performed, and why."""
 
 
 def _held(arguments: Arguments) -> str:

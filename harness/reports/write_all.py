@@ -10,7 +10,7 @@ from harness.reports.ci import annotations, junit, markdown
 from harness.reports.github import append_step_summary, reads_annotations
 from harness.runs.about import RunInfo
 from harness.runs.baselines import baselines_of
-from harness.runs.results import results_of, selected
+from harness.runs.results import results_of
 from harness.runs.run import Run
 from harness.runs.statistics import beside, statistics_of
 
@@ -24,8 +24,9 @@ def write_reports(folder: RunFolder, known: RunInfo, run: Run, *, console: Conso
         run: The same folder, read.
         console: Where annotations go.
     """
-    results = selected(results_of((one.result for one in run.readable()), known), known)
-    notes = tuple(one.headline for one in run.current().measured)
+    run = run.current()
+    results = results_of((one.result for one in run.readable()), known)
+    notes = tuple(one.headline for one in run.measured)
     found = beside(statistics_of(results, known.benchmarks, notes=notes), run.folder, results)
     folder.write("junit.xml", junit(known, results).encode())
     text = markdown(

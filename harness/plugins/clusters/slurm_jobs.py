@@ -98,7 +98,8 @@ class SlurmJobs:
             self._executor = submitit.AutoExecutor(
                 folder=folder / self._own,
                 cluster=settings.cluster,
-                **{f"{settings.cluster}_max_num_timeout": _OFTEN},
+                slurm_max_num_timeout=_OFTEN,
+                local_max_num_timeout=_OFTEN,
             )
             self._executor.update_parameters(
                 name="cairn",
