@@ -40,6 +40,8 @@ WRONG = (HydraException, OmegaConfBaseException, YAMLError, ValueError, Recursio
 _RESULTS = Path("results")
 """The default of `run.root`."""
 _MODE = re.compile(rb"\bmode\b")
+_OUTPUT = re.compile(r"\+*hydra\.(run|sweep|job|output_subdir)\b")
+"""Settings of Hydra in arguments that leave its mode alone; `hydra.run.dir=…` is how a run is resumed."""
 _WORST_FIRST = (ExitCode.INTERRUPTED, ExitCode.UNFORESEEN, ExitCode.USAGE, ExitCode.UNSCORED, ExitCode.BELOW)
 
 
@@ -225,7 +227,7 @@ def _member(hidden: RedactedArguments, viewport: tuple[int, int], choice: str, s
 
 def _may_set_mode(arguments: Sequence[str]) -> bool:
     """Whether an argument, or a file that is composed, may say something of `hydra.mode`."""
-    if any(argument.startswith("-") or "hydra" in argument for argument in arguments):
+    if any(argument.startswith("-") or ("hydra" in argument and not _OUTPUT.match(argument)) for argument in arguments):
         return True
     # Files, too: one that set the mode was ignored without a word.
     folders = (PROJECT / "configs", *plugin_folders().values())

@@ -101,6 +101,8 @@ def composed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ("asked", "times", "runs"),
     [
         ([], 1, 1),
+        (["hydra.run.dir=again"], 1, 1),
+        (["hydra.searchpath=[file:///usr]"], 2, 1),
         (["hydra.mode=RUN"], 2, 1),
         (["hydra.mode=MULTIRUN", "run.seed=1,2"], 2, 2),
         (["-m", "run.seed=1,2"], 2, 2),
