@@ -272,7 +272,7 @@ def _evaluate(config: Config, folder: Path, begun: float) -> int:
     from harness.evaluation.summary_cache import load_summary  # `--help` must not wait for it
     from harness.journal.store import check_shape
     from harness.reports.console import Terminal
-    from harness.reports.table import exit_code_of, print_summary
+    from harness.reports.table import exit_code, print_summary
     from harness.runs.baselines import baselines_of_run
     from harness.runs.run import Run
 
@@ -283,7 +283,7 @@ def _evaluate(config: Config, folder: Path, begun: float) -> int:
         print_summary(console, summary, str(folder), baselines=baselines_of_run(folder, summary.dialect))
         run = Run(folder, scoring=config.scoring.value).current()
         low = below_least(run, config.fail_under_of)
-        return exit_code_of(console, summary.statistics.all, config.fail_under, low, left_out=run.left_out)
+        return exit_code(console, summary.statistics.all, config.fail_under, low, left_out=run.left_out)
     from harness.working_time import run_in_working_time
 
     return run_in_working_time(_play(config, folder, console, begun))

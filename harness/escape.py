@@ -34,6 +34,11 @@ def one_line(text: str, limit: int = 0) -> str:
     return line[: limit - 1] + "…" if limit and len(line) > limit else line
 
 
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """`a, b and 3 more`."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def escaped(json: str) -> str:
     """JSON with every character that acts instead of being seen as an escape, which means the same."""
     return _UNSEEN.sub(lambda found: dumps(found[0])[1:-1], json)

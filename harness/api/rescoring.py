@@ -3,7 +3,8 @@
 For plug-ins that check or complete what a run folder says.
 """
 
-from harness.episode.references import Outcomes, as_asked, with_reference
+from harness.episode.references import as_asked, with_reference
+from harness.journal.index import Outcomes
 from harness.reports.basis import basis
 from harness.reports.summary import Invocation, Summary, as_json, summarize
 from harness.runner.rescore import RescoreResult, recorded_scorer, references_of, rescored

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from harness.commands.own_settings import add_own_settings
 from harness.commands.scoring_option import add_scoring
 from harness.errors import ConfigError, ExitCode
+from harness.escape import listed
 from harness.runs.notes import rescored_name
 from harness.runs.trials import amount
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 HELP = "score a run again from its recorded evidence, without browser or sites; journals do not change"
 EXAMPLE = "harness score results/demo-prompt-scripted --scoring webarena --judge gpt-4o-mini"
 DIALECTS = ("corrected", "webarena")
-_NAMED = 20
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -102,10 +102,8 @@ def _references(
         return {}
     found = corrected_references(folder, read_tasks(config), redactor)
     if corrected := list(dict.fromkeys(task for (task, _), reference in found.items() if reference is not None)):
-        named = ", ".join(corrected[:_NAMED]) + (f" and {len(corrected) - _NAMED} more" if corrected[_NAMED:] else "")
-        console.say(
-            f"scored with another reference (eval) than the one played: task{'s' * (len(corrected) > 1)} {named}"
-        )
+        several = "s" * (len(corrected) > 1)
+        console.say(f"scored with another reference (eval) than the one played: task{several} {listed(corrected)}")
     if not found:
         console.say(f"no task of {folder} is among those of task.path; they are scored with the references played")
     return found

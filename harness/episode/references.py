@@ -16,7 +16,7 @@ from harness.errors import TaskError
 from harness.evaluators.own_page import LAST
 from harness.evaluators.result import shown
 from harness.journal.final_state import FinalState, read_final_state
-from harness.journal.index import EpisodeResult
+from harness.journal.index import EpisodeResult, Outcomes
 from harness.journal.names import journals_in
 from harness.records import Closed, Evidence, HtmlTarget, Opened, Reference, Scored, Selected, Task
 from harness.secrets.redaction import Redactor
@@ -25,9 +25,6 @@ from harness.secrets.redaction import Redactor
 _EVAL = "eval."
 _IN_A_TASK_FILE = {"start_urls": "start_url", "images": "image", "metadata": "keys that Cairn does not know"}
 """Field of a task to its name in a task file, where that is another one."""
-
-Outcomes = Mapping[tuple[str, int], EpisodeResult]
-"""(task id, trial) to what the episode has come to."""
 
 
 def reference_for(task: Task, opened: Opened) -> Reference | None:

@@ -5,7 +5,7 @@ task that may change one locks one of its instances (`sites.locks=auto`). `runne
 decide for both kinds what is reset and when.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.browser.network.addresses import SiteFinder
@@ -20,7 +20,7 @@ from harness.evaluation.builder import pending_policy
 from harness.evaluation.preflight import is_seen_from_here
 from harness.evaluation.reset_hooks import EmbeddedResetHooks, ResetHooks, build_reset_hooks
 from harness.evaluation.retry_request import standing
-from harness.journal.index import EpisodeResult, result_of
+from harness.journal.index import EpisodeResult, Outcomes, result_of
 from harness.journal.log import read
 from harness.journal.site_log import SiteLog
 from harness.journal.store import RunFolder
@@ -41,7 +41,7 @@ def build_scheduler(  # noqa: PLR0913 (what the order of jobs follows from)
     run: RunFolder,
     tasks: Sequence[Task],
     *,
-    outcomes: Mapping[tuple[str, int], EpisodeResult],
+    outcomes: Outcomes,
     stopping: ShutdownSignal,
     is_open: bool = False,
 ) -> tuple[Scheduler, EmbeddedResetHooks]:

@@ -37,7 +37,7 @@ from harness.evaluation.suite import Suite, named
 from harness.evaluation.suite_selection import Selection
 from harness.evaluation.task_sight import check_asking, check_sight
 from harness.evaluators.reward import LastReward
-from harness.journal.index import EpisodeResult
+from harness.journal.index import Outcomes
 from harness.journal.log import read
 from harness.journal.store import RunFolder
 from harness.llm.limiter import Clock, Limiter
@@ -58,8 +58,6 @@ from harness.tasks.selection import ALL, Split
 from harness.tasks.shards import in_shard
 from harness.working_time import working_s
 
-Outcomes = Mapping[tuple[str, int], EpisodeResult]
-"""Task and trial to what its journal holds."""
 NO_OUTCOMES: Outcomes = MappingProxyType({})
 
 

@@ -12,10 +12,11 @@ from harness.api import Artifacts
 from harness.codec import CodecError, dumps, loads, plain
 from harness.episode.references import check_same_task
 from harness.errors import JournalError, ResumeMismatch, TaskError
+from harness.escape import listed
 from harness.files import safe_files
 from harness.files.disk import translate_os_errors
 from harness.journal.final_state import read_final_state
-from harness.journal.index import EpisodeResult
+from harness.journal.index import EpisodeResult, Outcomes
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.settings.fields import Tree
@@ -32,7 +33,7 @@ def check_config_drift(
     run: RunFolder,
     *,
     digests: Mapping[str, str],
-    outcomes: Mapping[tuple[str, int], EpisodeResult],
+    outcomes: Outcomes,
     accepted: Callable[[str], None] | None,
 ) -> str:
     """Compare the current settings with those of the run folder.
@@ -73,7 +74,7 @@ def check_task_drift(
     run: RunFolder,
     *,
     digests: Mapping[str, str],
-    outcomes: Mapping[tuple[str, int], EpisodeResult],
+    outcomes: Outcomes,
     accepted: Callable[[str], None] | None,
 ) -> None:
     """Compare the current tasks with those of the run folder: only their references may differ, where that is accepted.
@@ -101,10 +102,8 @@ def check_task_drift(
     for change, evals in new.items():
         record_drift(run, *change, evals)
     names = [name.removesuffix(_EVAL) for evals in new.values() for name in evals]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     accepted(
-        f"continuing with corrected references (eval) of {', '.join(names[:_NAMED])}{more}; recorded in"
-        f" {run.path / DRIFT_NAME}"
+        f"continuing with corrected references (eval) of {listed(names, _NAMED)}; recorded in {run.path / DRIFT_NAME}"
     )
 
 
@@ -149,8 +148,7 @@ def settings_of(artifacts: Artifacts, config_digest: str) -> Tree | None:
 
 def _named(changed: Mapping[str, object]) -> str:
     """The settings in words; their names in an artifact are untrusted text."""
-    names = [name[:80] for name in sorted(changed)]
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return listed([name[:80] for name in sorted(changed)], _NAMED)
 
 
 def changed_settings(before: Tree | None, now: Tree) -> dict[str, list[object]]:

@@ -18,6 +18,7 @@ from harness.codec import JsonObject, dumps
 from harness.config import Config
 from harness.episode.job import recorded_task, task_digest
 from harness.errors import ConfigError, HarnessError, JournalLocked
+from harness.escape import listed
 from harness.evaluation.config_drift import changed_settings, keep_settings, settings_of
 from harness.files import safe_files
 from harness.files.disk import hold
@@ -35,7 +36,6 @@ from harness.settings.fields import Tree
 
 _TARGET = re.compile(r"(.+)@(\d{1,6})", re.DOTALL)
 _TRIAL = re.compile(r"(.+)\.trial-(\d{1,6})")
-_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,8 +302,7 @@ def _chosen(
 
 
 def _listed(what: str, ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-    return f"{what}{'s' * (len(ids) > 1)} {', '.join(one[:80] for one in ids[:_NAMED])}{more}"
+    return f"{what}{'s' * (len(ids) > 1)} {listed([one[:80] for one in ids])}"
 
 
 def _write(  # noqa: PLR0913 (as `begin_fork`)

@@ -18,7 +18,7 @@ from harness.config import Config
 from harness.config.config_validation import check_inputs
 from harness.config.site_settings import SitesSettings
 from harness.episode.job import task_digest
-from harness.episode.references import Outcomes, as_asked, outdated
+from harness.episode.references import as_asked, outdated
 from harness.errors import ExitCode
 from harness.escape import show_logs
 from harness.evaluation import retry_request
@@ -38,7 +38,7 @@ from harness.evaluation.run_description import about, check_plans, describe_run,
 from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import RunTracker, open_tracker
-from harness.journal.index import Scan, scan
+from harness.journal.index import Outcomes, Scan, scan
 from harness.journal.merge import merge_shards
 from harness.journal.store import RunFolder
 from harness.records import Task
@@ -47,7 +47,7 @@ from harness.reports.console import Terminal
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.page_writers import FINDINGS, PAGES
 from harness.reports.summary import Invocation, Summary, as_json, summarize
-from harness.reports.table import StillPending, exit_code_of, print_summary
+from harness.reports.table import StillPending, exit_code, print_summary
 from harness.reports.write_all import write_reports
 from harness.runner.pending import pending_jobs
 from harness.runner.process_tree import kill_orphans, tag_environment
@@ -190,7 +190,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
             retry_request.settle(policy, run, tasks, found.outcomes, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)  # last: it says that all reports are written
         below = below_least(asked_for, config.fail_under_of)
-        code = exit_code_of(console, summary.statistics.all, config.fail_under, below, left_out=played.left_out)
+        code = exit_code(console, summary.statistics.all, config.fail_under, below, left_out=played.left_out)
         return ExitCode.UNSCORED if left.retries and code is ExitCode.DONE else code
 
 

@@ -1,6 +1,6 @@
 """What tasks need besides settings, looked at before a browser starts and a model is paid: sites, and a judge."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from harness.api import JudgedEvaluator
@@ -10,7 +10,7 @@ from harness.episode.job import Job
 from harness.evaluation.builder import build_benchmark, build_evaluators
 from harness.evaluation.endpoint_settings import check_keys
 from harness.evaluation.site_preflight import SiteFindings, look_at_sites
-from harness.journal.index import EpisodeResult
+from harness.journal.index import Outcomes
 from harness.records import Task
 from harness.registry import Registry
 from harness.settings.executor import ExecutorSettings
@@ -31,7 +31,7 @@ async def check_before(
     config: Config,
     run: Path,
     jobs: Sequence[Job],
-    outcomes: Mapping[tuple[str, int], EpisodeResult],
+    outcomes: Outcomes,
     *,
     say: Callable[[str], None],
 ) -> None:
@@ -80,7 +80,7 @@ def unjudged_tasks(config: Config, tasks: Iterable[Task]) -> set[str]:
     return {task.task_id for task in tasks if _is_judged(task, judged)}
 
 
-def tasks_on_sites(jobs: Iterable[Job], outcomes: Mapping[tuple[str, int], EpisodeResult]) -> Sequence[Task]:
+def tasks_on_sites(jobs: Iterable[Job], outcomes: Outcomes) -> Sequence[Task]:
     """The tasks of jobs that use their sites: those that only lack a score do not."""
 
     def is_played(job: Job) -> bool:

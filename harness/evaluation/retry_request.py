@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.codec import dumps
 from harness.files.disk import translate_os_errors
 from harness.files.side_file import SideFile
-from harness.journal.index import EpisodeResult
+from harness.journal.index import Outcomes
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.runner.pending import PendingPolicy, is_finished, pending_jobs, wants_retry
@@ -32,7 +32,6 @@ class _Asked:
 
 
 Asked = dict[tuple[str, int], int]
-Outcomes = Mapping[tuple[str, int], EpisodeResult]
 
 
 def standing(

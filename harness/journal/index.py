@@ -124,6 +124,10 @@ class EpisodeResult:
     """Whether one of the pages that a checkpoint would open again is known to have sent what may change a site."""
 
 
+Outcomes = Mapping[tuple[str, int], EpisodeResult]
+"""(task id, trial) to what the episode has come to."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexEntry:
     name: str

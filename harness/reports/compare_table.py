@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.escape import flat, one_line
+from harness.escape import flat, listed, one_line
 from harness.runs.baselines import Baseline, rate_of, sentence
 from harness.runs.comparison import Comparison, Pair, SiteChange
 from harness.runs.format import percent, points
@@ -41,8 +41,7 @@ def print_comparison(console: Console, found: Comparison) -> None:
     _flips(console, "lost", found.lost)
     _flips(console, "gained", found.gained)
     for move in found.moves:
-        more = f" and {len(move.tasks) - 20} more" if len(move.tasks) > 20 else ""
-        _say(console, f"moved: {len(move.tasks)} {move.before} → {move.after}: {', '.join(move.tasks[:20])}{more}")
+        _say(console, f"moved: {len(move.tasks)} {move.before} → {move.after}: {listed(move.tasks)}")
     if found.benchmarks:
         _changes(console, "benchmark", found.benchmarks)
     _changes(console, "site", found.sites, found.baselines)
@@ -111,8 +110,7 @@ def _left_out(console: Console, found: Comparison) -> None:
         ("trials unscored in the second", found.trials_unscored_after),
     ):
         if tasks:
-            more = f" and {len(tasks) - 20} more" if len(tasks) > 20 else ""
-            _say(console, f"left out, {what}: {', '.join(tasks[:20])}{more}")
+            _say(console, f"left out, {what}: {listed(tasks)}")
 
 
 def _table(console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -175,26 +175,15 @@ def _say(console: Console, text: str) -> None:
     console.print(flat(text), markup=False, highlight=False, soft_wrap=True)
 
 
-def exit_code(console: Console, found: Group, fail_under: float | None) -> ExitCode:
-    """What the results come to; that they are below `fail_under` is said."""
-    # What is unscored may still pass: alone it ends with `UNSCORED`, not with `BELOW`.
-    at_most = (found.passed + found.unscored) / found.episodes if found.episodes else 1.0
-    # Divided, not multiplied: 0.55 * 100 is a little above 55.
-    if fail_under is not None and at_most < fail_under:
-        console.print(f"below fail_under={fail_under:g}: the success rate is {percent(found.rate.value)}")
-        return ExitCode.BELOW
-    return ExitCode.UNSCORED if found.unscored else ExitCode.DONE
-
-
-def exit_code_of(
+def exit_code(
     console: Console,
     found: Group,
     fail_under: float | None,
-    low: Collection[str],
+    low: Collection[str] = (),
     *,
     left_out: Collection[Exception] = (),
 ) -> ExitCode:
-    """The same, where further conditions are not met, or journals turned out to be damaged: a sentence of each is said.
+    """What the results come to. Conditions that are not met are said, and journals that turned out to be damaged.
 
     Args:
         console: Where.
@@ -205,10 +194,15 @@ def exit_code_of(
     """
     for line in (*low, *map(str, left_out)):
         _say(console, line)
-    code = exit_code(console, found, fail_under)
-    if low:
+    # What is unscored may still pass: alone it ends with `UNSCORED`, not with `BELOW`.
+    at_most = (found.passed + found.unscored) / found.episodes if found.episodes else 1.0
+    # Divided, not multiplied: 0.55 * 100 is a little above 55.
+    is_low = fail_under is not None and at_most < fail_under
+    if is_low:
+        console.print(f"below fail_under={fail_under:g}: the success rate is {percent(found.rate.value)}")
+    if low or is_low:
         return ExitCode.BELOW
-    return ExitCode.UNSCORED if left_out and code is ExitCode.DONE else code
+    return ExitCode.UNSCORED if left_out or found.unscored else ExitCode.DONE
 
 
 def _limited(now: Invocation) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from harness.choices import Dialect
 from harness.episode.job import Job
-from harness.journal.index import EpisodeResult
+from harness.journal.index import EpisodeResult, Outcomes
 from harness.records import Status, Task
 from harness.settings.resume import ResumeSettings
 from harness.settings.run import RunSettings
@@ -25,9 +25,7 @@ class PendingPolicy:
         return self.scoring.value
 
 
-def pending_jobs(
-    tasks: Sequence[Task], trials: int, outcomes: Mapping[tuple[str, int], EpisodeResult], policy: PendingPolicy
-) -> tuple[Job, ...]:
+def pending_jobs(tasks: Sequence[Task], trials: int, outcomes: Outcomes, policy: PendingPolicy) -> tuple[Job, ...]:
     """List the jobs of all trials, in task order, trial by trial."""
     jobs = list[Job]()
     for trial in range(trials):

@@ -12,7 +12,7 @@ time; what was redacted when it was recorded stays redacted. Pages, titles, answ
 and models: treat them as untrusted.
 """
 
-from harness.escape import escaped, one_line
+from harness.escape import escaped, listed, one_line
 from harness.records import Tokens
 from harness.runs.attribution import Attributed, Attribution
 from harness.runs.episode import Episode, Step
@@ -48,6 +48,7 @@ __all__ = [
     "escaped",
     "facts",
     "headline",
+    "listed",
     "one_line",
     "statistics_of",
     "step_rows",

@@ -7,6 +7,7 @@ is refused like a missing file.
 from pathlib import Path
 
 from harness.errors import ActionFailed
+from harness.escape import listed
 
 _LISTED = 50
 
@@ -27,9 +28,7 @@ def upload_path(name: str, folder: str | None) -> str:
 
 def available_files(folder: str) -> str:
     """What a model is told: the names, of which there may be more than are listed."""
-    names = [repr(name) for name in _files(folder)]
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"available files: {', '.join(names[:_LISTED]) or 'none'}{more}"
+    return f"available files: {listed([repr(name) for name in _files(folder)], _LISTED) or 'none'}"
 
 
 def _files(folder: str) -> dict[str, Path]:

@@ -204,6 +204,7 @@ def _rows(failures: "Sequence[Result]") -> Iterator[tuple[str, ...]]:
 
 def _print_moves(console: "Terminal", found: Sequence[_Found]) -> None:
     """What moved from which class to which, from the first run to each of the others."""
+    from harness.runs import listed
     from harness.runs.attribution import moves
 
     if len(found) < 2:
@@ -215,7 +216,6 @@ def _print_moves(console: "Terminal", found: Sequence[_Found]) -> None:
         console.say(f"{other.name} against {found[0].name}, {len(same)} episodes of the same tasks in both:")
         moved = moves((old.name, old.verdict, new.verdict) for old, new in same)
         for move in moved:
-            more = f" and {len(move.tasks) - 20} more" if len(move.tasks) > 20 else ""
-            console.say(f"{len(move.tasks)} {move.before} → {move.after}: {', '.join(move.tasks[:20])}{more}")
+            console.say(f"{len(move.tasks)} {move.before} → {move.after}: {listed(move.tasks)}")
         if not moved:
             console.say("none moved to another class")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.api.command_line import add_own_settings
 from harness.errors import ConfigError, ExitCode
+from harness.runs import listed
 from harness.runs.trials import amount
 
 if TYPE_CHECKING:
@@ -143,8 +144,7 @@ def _print(
     for dialect in ("webarena", "corrected"):
         for row in rows:
             if ids := row.passed[dialect]:
-                named = ", ".join(ids[:_SHOWN]) + (f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else "")
-                console.say(f"{dialect} passes {row.exploit} ({row.about}): {named}")
+                console.say(f"{dialect} passes {row.exploit} ({row.about}): {listed(ids, _SHOWN)}")
     for one in tried:
         if one.scores["corrected"] is None:
             console.say(f"unscored: {one.exploit} on task {one.task_id}: {one.why.get('corrected', 'not finished')}")

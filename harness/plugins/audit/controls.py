@@ -15,7 +15,7 @@ from harness.api.journals import is_run_folder
 from harness.api.terminal import Terminal
 from harness.errors import ConfigError
 from harness.plugins.audit.task_audit import play_quietly, run_settings
-from harness.runs import PASSED, UNSCORED, Run, one_line
+from harness.runs import PASSED, UNSCORED, Run, listed, one_line
 from harness.runs.format import percent
 from harness.runs.measures import Control, Measure, controls_of
 
@@ -188,10 +188,7 @@ def _said(one: Compared) -> str:
 def _why(one: Compared) -> str:
     if one.found is None:
         return f"the run has no figure {one.figure}"
-    named = ", ".join(one.differing[:_SHOWN]) + (
-        f" and {len(one.differing) - _SHOWN} more" if len(one.differing) > _SHOWN else ""
-    )
-    tasks = f" (tasks {named})" if named else ""
+    tasks = f" (tasks {listed(one.differing, _SHOWN)})" if one.differing else ""
     return f"{one.figure} is {_found(one.found)}, not {_expected(one.expected)}{tasks}: {one.control.why}"
 
 

@@ -25,6 +25,7 @@ from harness.api.tasks import task_digest
 from harness.errors import JournalError
 from harness.plugins.bundles.derived_files import DerivedFiles
 from harness.plugins.bundles.manifest import MANIFEST, BundledScore, Manifest, claimed_scores
+from harness.runs import listed
 from harness.runs.notes import corrected_notes
 from harness.runs.trials import amount
 
@@ -148,9 +149,8 @@ class _Findings:
     def without_evaluator(self) -> Iterator[str]:
         for eval_type, files in self.foreign.items():
             names = list(dict.fromkeys(files))
-            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             yield (
-                f"{', '.join(names[:_MOST_NAMES])}{more}: {len(files)} scores, because there is no evaluator for eval"
+                f"{listed(names, _MOST_NAMES)}: {len(files)} scores, because there is no evaluator for eval"
                 f" type {eval_type[:80]!r}; give the task=NAME of its benchmark to `harness verify`, or name its class"
                 " with evaluators.NAME._target_=…"
             )

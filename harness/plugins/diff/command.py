@@ -180,7 +180,7 @@ def _print_whole(console: "Terminal", names: Sequence[str], found: "Sequence[Par
     from rich.table import Table
     from rich.text import Text
 
-    from harness.runs import one_line
+    from harness.runs import listed, one_line
     from harness.runs.trials import amount
 
     compared = [one for one in found if not one.left_out]
@@ -201,5 +201,4 @@ def _print_whole(console: "Terminal", names: Sequence[str], found: "Sequence[Par
         console.print(table)
     for why in sorted({one.left_out for one in found if one.left_out}):
         tasks = [one.task for one in found if one.left_out == why]
-        more = f" and {len(tasks) - 20} more" if len(tasks) > 20 else ""
-        console.say(f"left out, {one_line(why)}: {', '.join(tasks[:20])}{more}")
+        console.say(f"left out, {one_line(why)}: {listed(tasks)}")

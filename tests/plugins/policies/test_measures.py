@@ -17,7 +17,7 @@ from harness.plugins.html_report.report import write_comparison, write_report
 from harness.plugins.html_report.viewer.app import Viewer
 from harness.plugins.policies.measures import PolicyMeasures
 from harness.reports.console import Terminal
-from harness.reports.table import exit_code_of
+from harness.reports.table import exit_code
 from harness.runs import Run
 from harness.runs.comparison import compare_runs
 from harness.runs.measures import below, measure_names
@@ -122,7 +122,7 @@ def test_what_has_no_score_counts_for_the_run(tmp_path: Path) -> None:
     half = [(one, records(one, [click("Home")], score=1.0 if at < 5 else None)) for at, one in enumerate(of)]
     run = Run(_policed(write(tmp_path / "run", half)))
     low = below(run.measured, {"cup": 0.8, "partial_cup": 0.8})
-    assert exit_code_of(Terminal(), run.statistics().all, None, low) is ExitCode.UNSCORED
+    assert exit_code(Terminal(), run.statistics().all, None, low) is ExitCode.UNSCORED
     assert [(one.value, one.at_most) for one in run.measured[0].measures if one.name == "cup"] == [(0.5, 1.0)]
     assert main(["policies", str(run.folder), "--fail-under", "0.8"]) == ExitCode.UNSCORED
 
@@ -180,9 +180,9 @@ def test_a_wrong_one_is_refused_by_a_sentence(setting: str, said: str) -> None:
 def test_a_condition_that_is_not_met_is_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(run_of(tmp_path / "run", 1))
     whole = run.statistics().all
-    assert exit_code_of(Terminal(), whole, None, below(run.measured, {"cup": 0.7})) is ExitCode.DONE
+    assert exit_code(Terminal(), whole, None, below(run.measured, {"cup": 0.7})) is ExitCode.DONE
     assert capsys.readouterr().out == ""
     low = below(run.measured, {"cup": 0.8})
-    assert exit_code_of(Terminal(), whole, None, low) is ExitCode.BELOW
-    assert exit_code_of(Terminal(), whole, None, (), left_out=(JournalError("torn"),)) is ExitCode.UNSCORED
+    assert exit_code(Terminal(), whole, None, low) is ExitCode.BELOW
+    assert exit_code(Terminal(), whole, None, (), left_out=(JournalError("torn"),)) is ExitCode.UNSCORED
     assert "below fail_under.cup=0.8: completed under policy (CuP) is 75.0%" in capsys.readouterr().out
