@@ -9,13 +9,13 @@ import psutil
 _PAUSE_S = 0.02
 
 
-async def until(condition: Callable[[], object], within_s: float = 60) -> None:
+async def until(condition: Callable[[], object], within_s: float = 300) -> None:
     async with asyncio.timeout(within_s):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE_S)
 
 
-def wait_until(condition: Callable[[], object], *, within_s: float = 60) -> None:
+def wait_until(condition: Callable[[], object], *, within_s: float = 300) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, "the condition never came"

@@ -61,7 +61,7 @@ async def test_what_a_page_takes_late_is_typed_whole(web: Web, chromium: Chromiu
     async with visiting_busy(web, chromium) as visit:
 
         async def answer(_: Asked) -> Answer:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(300):
                 while "did not react" not in "".join(visit.env._window.tabs._notices._first):  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
             return html("go on")

@@ -24,7 +24,7 @@ def an_effect(path: str, status: int | None) -> SideEffect:
 
 
 async def begun(env: Environment) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         await env.effects_begun()
 
 

@@ -176,7 +176,7 @@ class Recording:
     async def late(self, count: int = 1) -> None:
         """Record so many requests that come after the step, as they come."""
         while count > 0:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(300):
                 await self.env.effects_begun()
             effects = self.env.take_effects()
             count -= len(effects)
@@ -597,7 +597,7 @@ class TestACheckpoint:
                 await record.act(click("link", "Seen"))
             web.pages["/visit"] = slow
             task = a_task(web)
-            async with pool.open(task, 0) as env, asyncio.timeout(60):
+            async with pool.open(task, 0) as env, asyncio.timeout(300):
                 restoring = asyncio.create_task(env.restore(task, record.episode, ()))
                 await seen_it.wait()
                 await env.effects_begun()
@@ -732,7 +732,7 @@ class TestACheckpoint:
             async with pool.open(task, 0) as env:
                 found = await env.restore(task, record.episode, ())
                 assert found.strategy == "checkpoint"
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(300):
                     await sent.wait()
                 assert (await env.gather(task)).doubt == ""
 

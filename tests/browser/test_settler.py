@@ -132,7 +132,7 @@ async def test_a_page_that_never_rests_is_left_in_time_and_the_agent_is_told_onc
     web.pages["/data"] = (200, {}, "x")
     web.page("/", f"<p id=out>restless</p><script>{script}</script>")
     settings = replace(QUICK, settle_timeout_s=4.0)
-    async with asyncio.timeout(60), web.pool(settings) as pool, visiting(pool, web) as visit:
+    async with asyncio.timeout(300), web.pool(settings) as pool, visiting(pool, web) as visit:
         told = visit.notices
         begun = time.monotonic()
         await visit.act(InvalidAction())

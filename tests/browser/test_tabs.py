@@ -57,7 +57,7 @@ async def test_a_tab_that_opens_after_the_page_was_seen_is_not_acted_in_by_ids_o
     async with visiting(chromium, web) as visit:
         tabs = visit.env._window.tabs
         await tabs.current.page.evaluate("void window.open('/new')")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while len(tabs.all) < 2:  # noqa: ASYNC110 (a page opens its tabs when it likes)
                 await asyncio.sleep(0.01)
         text = await visit.click("button", "Press")

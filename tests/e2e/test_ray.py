@@ -87,7 +87,7 @@ async def test_ctrl_c_leaves_the_records_and_nothing_else_and_the_run_goes_on(wo
         ]
         assert own.laddr.ip.endswith("127.0.0.1"), "a cluster of its own is nobody else's business"
         play.process.send_signal(signal.SIGINT)
-        assert await play.ended(60) == 130, play.text
+        assert await play.ended() == 130, play.text
         kept = play.decisions
     assert "Traceback" not in play.text
     assert find_orphans(play.folder) == []
@@ -102,7 +102,7 @@ async def test_a_cluster_that_does_not_come_up_in_time_is_one_sentence(world: Wo
         await play.until(lambda: bool(raylets(play)))
         for process in raylets(play):
             process.suspend()  # as slow as on a machine that is far too busy
-        code = await play.ended(120)
+        code = await play.ended()
     assert code == 2 and play.text.count("Ray does not start on this machine: ") == 1, play.text
     assert "Traceback" not in play.text and "internal error" not in play.text
     assert raylets(play) == []

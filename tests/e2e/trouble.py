@@ -71,11 +71,11 @@ class Play:
     folder: Path
     out: bytearray = field(default_factory=bytearray)
 
-    async def ended(self, within_s: float = 150) -> int:
+    async def ended(self, within_s: float = 3000) -> int:
         async with asyncio.timeout(within_s):
             return await self.process.wait()
 
-    async def until(self, condition: Callable[[], bool], within_s: float = 60) -> None:
+    async def until(self, condition: Callable[[], bool], within_s: float = 300) -> None:
         async with asyncio.timeout(within_s):
             while not condition():
                 assert self.process.returncode is None or condition(), f"it ended first: {self.text}"

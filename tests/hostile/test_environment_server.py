@@ -117,7 +117,7 @@ async def plays(one: Client, step: int) -> None:
 @pytest.mark.parametrize("row", range(len(HTTP)))
 def test_a_body_that_cannot_be_used_gets_one_error(server: Server, row: int) -> None:
     path, body = HTTP[row]
-    answer = httpx.post(f"{server.url}{path}", content=body, timeout=60)
+    answer = httpx.post(f"{server.url}{path}", content=body, timeout=600)
     assert answer.status_code in (400, 422, 503), answer.text
     detail = answer.json()["detail"]
     assert detail["code"] in ("INVALID_JSON", "VALIDATION_ERROR", "SESSION_ERROR") and "reward" not in detail
@@ -128,7 +128,7 @@ def test_a_body_that_cannot_be_used_gets_one_error(server: Server, row: int) -> 
 @pytest.mark.parametrize("row", range(len(CALLS)))
 def test_a_call_that_cannot_be_done_gets_one_error(server: Server, row: int) -> None:
     path, body = CALLS[row]
-    answer = httpx.post(f"{server.url}{path}", content=json.dumps(body), timeout=60)
+    answer = httpx.post(f"{server.url}{path}", content=json.dumps(body), timeout=600)
     if answer.status_code in (401, 404, 405):  # such an address is none
         return
     error = answer.json()["error"]
@@ -138,7 +138,7 @@ def test_a_call_that_cannot_be_done_gets_one_error(server: Server, row: int) -> 
 
 def _raw(server: Server) -> socket.socket:
     place = urlsplit(server.url)
-    return socket.create_connection((place.hostname or "", place.port or 0), timeout=60)
+    return socket.create_connection((place.hostname or "", place.port or 0), timeout=600)
 
 
 async def _huge_frame(server: Server, packed: str | None) -> None:
@@ -202,7 +202,7 @@ async def _endless_body(server: Server) -> None:
         for _ in range(40):
             yield b" " * (1 << 20)
 
-    async with httpx.AsyncClient(timeout=60) as http:
+    async with httpx.AsyncClient(timeout=600) as http:
         with suppress(httpx.WriteError):  # it stops to read
             assert (await http.post(f"{server.url}/reset", content=parts())).status_code == 422
 
@@ -230,7 +230,7 @@ async def _other_action(server: Server) -> None:
         assert "another action" in (await one.refused("step", {"action_str": "stop []", "request_id": "a"}))["message"]
         wrong = rpc("tools/call", {"name": "stop", "arguments": {"answer": ""}, "request_id": "a"})
         assert "error" in (await one.ask("mcp", wrong))["data"]
-    async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
+    async with httpx.AsyncClient(base_url=server.url, timeout=600) as http:
         await until(lambda: server.health()["active_sessions"] < 2)
 
         async def ask(path: str, body: Any) -> dict[str, Any]:
@@ -254,7 +254,7 @@ async def _other_action(server: Server) -> None:
 
 async def _others_sessions(server: Server) -> None:
     """A session of NeMo's cookie is none of MCP's for who does not know its name, nor an episode to be resumed."""
-    async with httpx.AsyncClient(base_url=server.url, timeout=60) as owner, client(server) as thief:
+    async with httpx.AsyncClient(base_url=server.url, timeout=600) as owner, client(server) as thief:
         first = (await owner.post("/nemo/reset", json={"task": "5"})).json()
         episode = first["info"]["episode_id"]
         assert (await thief.refused("reset", {"episode_id": episode, "resume": True}))["code"] == "SESSION_ERROR"

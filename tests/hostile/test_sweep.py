@@ -174,7 +174,7 @@ async def test_a_sweep_with_hostile_tasks_among_them(world: World) -> None:
 
     before = journals(play.folder)
     async with world.playing(*settings) as again:
-        assert await again.ended(120) == 3, again.text
+        assert await again.ended() == 3, again.text
     assert journals(again.folder) == before and len(before) == 48
     assert [(one["task_id"], one["score"]) for one in again.summary["results"]] == [
         (one["task_id"], one["score"]) for one in play.summary["results"]

@@ -147,7 +147,7 @@ async def test_no_page_of_a_real_browser_resets(browser: Browser, script: str, w
         ):  # where a page may not read the answer it has failed for the page
             page.context.on(end, lambda asked: over.set() if asked.url == target else None)  # type: ignore[call-overload]
         await page.evaluate(script, target)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             await over.wait()
         here = {"host": f"t0.shop.localhost:{number}"}
         log = (await client.get(f"http://127.0.0.1:{number}/__writes__", headers=here)).json()

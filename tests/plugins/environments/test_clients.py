@@ -135,7 +135,7 @@ def test_trl_calls_tools_and_asks_for_the_reward(server: Server, monkeypatch: py
 async def test_nemo_gym_steps_with_whole_responses(server: Server) -> None:
     import httpx
 
-    async with httpx.AsyncClient(base_url=f"{server.url}/nemo", timeout=60) as http:
+    async with httpx.AsyncClient(base_url=f"{server.url}/nemo", timeout=600) as http:
         reset = (await http.post("/reset", json={"task": "0"})).json()
         assert "Thimble" in reset["observation"] and reset["info"]["supports_explicit_close"]
         call = {"type": "function_call", "name": "scroll", "arguments": '{"direction": "down"}', "call_id": "c1"}
@@ -157,7 +157,7 @@ async def test_nemo_gym_steps_with_whole_responses(server: Server) -> None:
 async def test_the_actions_are_tools_of_mcp(server: Server) -> None:
     import httpx
 
-    async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
+    async with httpx.AsyncClient(base_url=server.url, timeout=600) as http:
 
         async def ask(method: str, **params: Any) -> dict[str, Any]:
             body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}

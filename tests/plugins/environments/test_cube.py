@@ -69,7 +69,7 @@ class Caller:
         return answer["error"]  # type: ignore[no-any-return]
 
     def whole(self, body: object) -> dict[str, Any]:
-        answer = httpx.post(self.url, content=json.dumps(body), timeout=60)
+        answer = httpx.post(self.url, content=json.dumps(body), timeout=600)
         assert answer.status_code == 200 and answer.json()["jsonrpc"] == "2.0"
         return answer.json()  # type: ignore[no-any-return]
 

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.browser]
 
 
 async def forked(server: Server, **wanted: Any) -> httpx.Response:
-    async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
+    async with httpx.AsyncClient(base_url=server.url, timeout=600) as http:
         return await http.post("/fork", json=wanted)
 
 

@@ -28,7 +28,7 @@ async def test_arguments_that_are_nested_without_end_cost_no_lane(tmp_path: Path
 async def test_a_models_arguments_are_those_of_its_action_only(tmp_path: Path, own: dict[str, object]) -> None:
     """Else a model masks what it has done badly, as if the infrastructure had failed."""
     arguments = {"direction": "down", **own}
-    async with stand(tmp_path, slots=3) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+    async with stand(tmp_path, slots=3) as there, httpx.AsyncClient(base_url=there.url, timeout=600) as http:
 
         async def rpc(path: str, method: str, **params: object) -> httpx.Response:
             body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
@@ -51,7 +51,7 @@ async def test_a_models_arguments_are_those_of_its_action_only(tmp_path: Path, o
 
 
 async def test_an_action_that_there_is_not_is_one_step_when_it_is_sent_again(tmp_path: Path) -> None:
-    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=600) as http:
 
         async def rpc(path: str, method: str, **params: object) -> Any:
             body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
@@ -66,7 +66,7 @@ async def test_an_action_that_there_is_not_is_one_step_when_it_is_sent_again(tmp
 
 
 async def test_halves_of_surrogate_pairs_and_unfinished_addresses_are_answered(tmp_path: Path) -> None:
-    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=600) as http:
         assert (await http.post("/reset", content=rb'{"\ud800": 1}')).status_code == 422
         listed = await http.post("/mcp", content=rb'{"jsonrpc": "2.0", "id": "\ud800", "method": "tools/list"}')
         assert listed.status_code == 200 and rb'"\ud800"' in listed.content
@@ -76,7 +76,7 @@ async def test_halves_of_surrogate_pairs_and_unfinished_addresses_are_answered(t
 async def test_what_a_model_of_nemo_gym_thinks_is_not_its_action(tmp_path: Path) -> None:
     thought = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "I click [1]."}]}
     said = {"type": "message", "content": [{"type": "output_text", "text": "stop [x]"}]}
-    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=600) as http:
         await http.post("/nemo/reset", json={"task": "0"})
         await http.post("/nemo/step", json={"output": [thought, said]})
         assert [one["order"]["text"] for one in there.lanes.orders] == ["stop [x]"]
@@ -85,7 +85,7 @@ async def test_what_a_model_of_nemo_gym_thinks_is_not_its_action(tmp_path: Path)
 async def test_of_parallel_calls_of_nemo_gym_the_first_is_performed_and_all_get_an_output(tmp_path: Path) -> None:
     call = {"type": "function_call", "name": "scroll", "arguments": '{"direction": "down"}'}
     calls = [{**call, "call_id": name} for name in "abc"]
-    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=600) as http:
         await http.post("/nemo/reset", json={"task": "0"})
         step = (await http.post("/nemo/step", json={"output": calls})).json()
         assert len(there.lanes.orders) == 1
@@ -99,7 +99,7 @@ async def test_a_notification_of_mcp_gets_no_response_and_a_ping_gets_one(tmp_pa
     told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     pong = {"jsonrpc": "2.0", "id": 1, "result": {}}
-    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=600) as http:
         answer = await http.post("/mcp", json=told)
         assert (answer.status_code, answer.content) == (202, b"")
         assert (await http.post("/mcp", json=ping)).json() == pong

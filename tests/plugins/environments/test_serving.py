@@ -183,7 +183,7 @@ async def test_a_frame_that_is_too_large_ends_its_own_session_only(server: Serve
 
 @pytest.mark.slow
 async def test_over_http_each_request_has_an_episode_of_its_own(server: Server) -> None:
-    async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
+    async with httpx.AsyncClient(base_url=server.url, timeout=600) as http:
         reset = (await http.post("/reset", json={"task": "9"})).json()
         assert reset["observation"]["step"] == 0 and reset["done"] is False
         step = (await http.post("/step", json={"action": {"action_str": "scroll [down]"}})).json()

@@ -21,7 +21,7 @@ from tests.waiting import until
 
 async def rpc(there: Stand, path: str, method: str, **params: Any) -> Any:
     """The result of a JSON-RPC request over HTTP."""
-    async with httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+    async with httpx.AsyncClient(base_url=there.url, timeout=600) as http:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return (await http.post(path, json=body)).json().get("result")
 
@@ -44,7 +44,7 @@ async def test_an_episode_whose_task_is_not_served_any_more_is_refused(tmp_path:
     entry = {"episode_id": "x", "task_id": "9", "trial": 0, "seed": None}
     (tmp_path / NAME).write_text(json.dumps(entry) + "\n")
     async with stand(tmp_path) as there, there.client() as one, httpx.AsyncClient(base_url=there.url) as http:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             refused = await one.refused("reset", {"episode_id": "x", "resume": True})
         assert refused["code"] == "VALIDATION_ERROR" and "task 9" in refused["message"]
         assert (await http.post("/fork", json={"episode_id": "x", "step": 0})).status_code == 422
@@ -80,11 +80,11 @@ async def test_who_waits_for_an_environment_is_told_that_the_server_ends(tmp_pat
 async def test_an_episode_that_cannot_be_queued_is_refused_and_can_be_resumed(tmp_path: Path) -> None:
     async with stand(tmp_path) as there, there.client() as one:
         there.lanes.refusal = StorageError("the disk is full")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             refused = await one.refused("reset", {"task": "0", "episode_id": "x"})
         assert refused["failure_class"] == "StorageError" and "the disk is full" in refused["message"]
         assert there.served.slots.taken == 0 and not there.served._queueing
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             assert (await one.reset(episode_id="x", resume=True))["observation"]["episode_id"] == "x"
 
 
@@ -164,7 +164,7 @@ async def test_a_full_disk_is_no_sample_and_spoils_no_later_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = os.write
-    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=60) as http:
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=600) as http:
 
         def half(file: int, data: bytes) -> int:
             if not os.path.samestat(os.fstat(file), (tmp_path / NAME).stat()):

@@ -223,7 +223,7 @@ async def test_what_the_browser_shows_is_pushed_but_not_before_the_task_is_begun
 
     place = table.desk.ask(a_task(), Episode(), seen(), glance).place
     pushed, paused = list[bytes](), 0
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         async for image in table.desk.pictures(place):
             if image is not None:
                 pushed.append(image)

@@ -13,7 +13,7 @@ def test_a_page_that_cannot_be_served_is_not_waited_for(monkeypatch: pytest.Monk
         raise LookupError("a file of the page is gone")
 
     async def asks() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(300):
             await desk_of((1280, 720), legend=False, say=lambda text: None)
 
     monkeypatch.setattr("harness.plugins.human.app.HumanPage", broken)

@@ -78,7 +78,7 @@ async def test_the_viewer_shows_them_and_reads_journals_for_them_once(
         serving(Viewer(ResultsWatcher(tmp_path)).app(None)) as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
     ):
-        async with asyncio.timeout(60):  # journals are read a few at a time
+        async with asyncio.timeout(300):  # journals are read a few at a time
             while "<h2>Policies</h2>" not in (page := (await client.get("/run/run")).text):
                 pass
         assert "75.0% (30.1% to 95.4%)" in page

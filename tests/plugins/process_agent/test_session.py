@@ -341,7 +341,7 @@ MORE_THAN_A_PIPE_HOLDS = "x" * 400_000
 
 async def test_a_process_need_not_read_its_standard_input(tmp_path: Path) -> None:
     script = FROM_A_FILE + "act('stop', answer=str(len(task['intent'])))"
-    async with agent_of(script, tmp_path) as agent, asyncio.timeout(30):
+    async with agent_of(script, tmp_path) as agent, asyncio.timeout(300):
         episode = await play(agent, task=a_task(intent=MORE_THAN_A_PIPE_HOLDS))
     assert episode.closed is not None and episode.closed.answer == str(len(MORE_THAN_A_PIPE_HOLDS))
 

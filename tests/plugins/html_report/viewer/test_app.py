@@ -48,7 +48,7 @@ async def test_the_list_says_who_ran_how_sure_the_rate_is_and_what_doing_nothing
     fill(results / "zero", [Shape(score=0.0)] * 12, screenshots=False, agent="null")
     fill(results / "one", [Shape()], screenshots=False)
     os.utime(results / "one" / "0.traj.jsonl", (1_800_000_000, 1_800_000_000))
-    async with asyncio.timeout(60):  # journals are read a few at a time
+    async with asyncio.timeout(300):  # journals are read a few at a time
         while "reading" in (page := (await client.get("/")).text):
             pass
     rows = {name: row for row in page.split("<tr ")[1:] if (name := re.findall(r'href="/run/(\w+)"', row)[0])}
@@ -78,7 +78,7 @@ async def test_a_baseline_of_another_scoring_is_shown_in_that_of_the_run(
 @in_session
 async def test_filters_and_pages_are_the_servers(results: Path, client: httpx.AsyncClient) -> None:
     fill(results / "long", assorted(230, steps=1), screenshots=False)
-    async with asyncio.timeout(60):  # journals are read a few at a time
+    async with asyncio.timeout(300):  # journals are read a few at a time
         while (page := (await client.get("/run/long?page=3")).text).count("<tr data-status") != 30:
             pass
     assert "Page 3 of 3" in page
@@ -151,7 +151,7 @@ async def test_a_token_is_asked_for_once(results: Path) -> None:
             assert (first.status_code, first.headers["location"]) == (303, f"{place}/run/demo?page=1")
             cookie = first.headers["set-cookie"].lower()
             assert "httponly" in cookie and "samesite=strict" in cookie and f"path={place}/" in cookie
-            async with asyncio.timeout(60):  # journals are read a little at each request
+            async with asyncio.timeout(300):  # journals are read a little at each request
                 while f'href="{place}/run/demo/task/0"' not in (page := await client.get(f"{place}/run/demo")).text:
                     assert page.status_code == 200
             assert (await client.get("/run/demo")).status_code == 403
