@@ -74,11 +74,11 @@ def test_a_failed_step_ends_nothing_and_is_told_at_the_end(night: Path) -> None:
 
 
 def test_some_steps_can_be_named_and_others_are_refused(night: Path) -> None:
-    assert started(night, "test-art", "docs").returncode == 0
-    assert asked_of(night) == ["test-art", "docs"]
+    assert started(night, "docs", "test-art").returncode == 0
+    assert asked_of(night) == ["docs", "test-art"]
     refused = started(night, "docs", "lunch")
     assert refused.returncode == 2 and refused.stderr.startswith("lunch is not a step")
-    assert asked_of(night) == ["test-art", "docs"], "nothing was begun"
+    assert asked_of(night) == ["docs", "test-art"], "nothing was begun"
 
 
 @pytest.mark.slow
