@@ -123,6 +123,17 @@ async def test_the_number_of_tasks_in_a_bar_is_told_on_hover(page: Page) -> None
     assert axis[0] == 0 and axis[-1] >= max(counts)
 
 
+async def test_no_number_of_an_axis_is_cut_off(browser: Browser, tmp_path: Path) -> None:
+    run = fill(tmp_path / "run", [Shape(steps=steps) for steps in (1, 2, 3, 5, 5)], screenshots=False)
+    page = await browser.new_page()
+    await page.goto(write_report(Run(run)).index.as_uri())
+    cut = """(charts) => charts.flatMap((chart) => [...chart.querySelectorAll("text")].filter((text) => {
+      const inner = text.getBoundingClientRect(), outer = chart.getBoundingClientRect();
+      return inner.left < outer.left || inner.right > outer.right;
+    })).map((text) => text.textContent)"""
+    assert await page.locator(".hist").count() and await page.locator(".hist").evaluate_all(cut) == []
+
+
 @pytest.mark.slow
 async def test_filters_and_search_narrow_the_list(page: Page) -> None:
     shown = page.locator(".tasks tbody tr:not([hidden])")

@@ -35,7 +35,7 @@
       if (row.hidden !== hidden) row.hidden = hidden;
     }
     settle();
-    const every = `${rows.length} ${form.dataset.what}`;
+    const every = `${rows.length} ${rows.length === 1 ? form.dataset.what.slice(0, -1) : form.dataset.what}`;
     if (!paged) one(".shown").textContent = fitting === rows.length ? every : `${fitting} of ${every}`;
     all(".more").forEach((part) => {
       part.hidden = fitting <= limit;
