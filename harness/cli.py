@@ -26,7 +26,7 @@ from harness.config.option_order import any_help_accepted, options_first
 from harness.config.override_errors import sentence
 from harness.config.plugin_packages import choose_plainly, plugin_folders, search_plugins
 from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
-from harness.escape import flat
+from harness.escape import flat, print_any_character
 from harness.files.disk import foreseen
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
 from harness.secrets.redacting_stream import redact_output, redacted_output, restore_output
@@ -54,6 +54,7 @@ def run(arguments: Sequence[str], *, program: str = "run.py", begun: float | Non
         begun: When the command began, by `time.monotonic`; None = now.
     """
     begun = time.monotonic() if begun is None else begun
+    print_any_character()
     sys.argv = [program, *arguments]  # hydra reads it
     try:
         with InternalErrorGuard(program, redact=lambda text: without_secrets(text, arguments)) as fault:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from harness import __version__
 from harness.errors import ConfigError, ExitCode, HarnessError, JournalError
-from harness.escape import flat
+from harness.escape import flat, print_any_character
 from harness.files.disk import foreseen
 from harness.internal_error import InternalErrorGuard, without_secrets
 from harness.registry import Registry
@@ -44,6 +44,7 @@ COMMANDS = Registry(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the first argument names; returns the exit code."""
+    print_any_character()
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Before argparse, because hydra reads all that follows.
     if given[:1] == ["run"]:

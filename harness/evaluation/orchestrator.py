@@ -4,6 +4,7 @@ All state is in the run folder. If no job is pending, no server, browser or mode
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
@@ -229,6 +230,7 @@ def keep_quiet(secrets: RunSecrets, folder: Path) -> Redactor:
     redactor = secrets.redactor()
     redact_logs(redactor)
     show_logs()
+    logging.raiseExceptions = False  # a full disk is told by the journal, not by a traceback for each line of the log
     # The streams themselves are wrapped: a traceback has no other place where it could be redacted.
     redact_output(redactor.showing(str(folder)))
     return redactor
