@@ -26,7 +26,6 @@ COMMANDS = Registry(
     noun="command",
     core={
         "fork": "harness.commands.fork",
-        "compare": "harness.commands.compare",
         "show": "harness.commands.show",
         "replay": "harness.commands.replay",
         "score": "harness.commands.score",

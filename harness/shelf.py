@@ -14,6 +14,7 @@ _PACKAGE = Path(__file__).parent
 SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "cairn.commands": {
+            "compare": "harness.plugins.compare.command",
             "attribute": "harness.plugins.attribution.command",
             "record": "harness.plugins.record.command",
             "diff": "harness.plugins.diff.command",

@@ -71,6 +71,7 @@ OWNERS = {
         "bundles",
         "process_agent",
         "attribution",
+        "compare",
         "diff",
         "policies",
         "attacks",
