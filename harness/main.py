@@ -31,11 +31,8 @@ COMMANDS = Registry(
         "score": "harness.commands.score",
         "plan": "harness.commands.plan",
         "cache": "harness.commands.cache",
-        "clean": "harness.commands.clean",
-        "new": "harness.commands.new",
         "settings": "harness.commands.settings",
         "doctor": "harness.commands.doctor",
-        "completion": "harness.commands.completion",
     },
 )
 """Each a module (`harness.api.Command`)."""

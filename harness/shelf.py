@@ -15,6 +15,9 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "cairn.commands": {
             "compare": "harness.plugins.compare.command",
+            "clean": "harness.plugins.clean.command",
+            "new": "harness.plugins.new.command",
+            "completion": "harness.plugins.completion.command",
             "attribute": "harness.plugins.attribution.command",
             "record": "harness.plugins.record.command",
             "diff": "harness.plugins.diff.command",

@@ -189,7 +189,7 @@ def test_a_plugin_imports_only_what_is_public() -> None:
 
 def shown_imports() -> Iterator[tuple[Path, str]]:
     """What people are shown: in pages, in examples, in the packages that `harness new` writes. `main` is the program."""
-    folders = (("docs", "*.md"), ("docs/examples", "*.py"), ("harness/commands/templates", "*.template"))
+    folders = (("docs", "*.md"), ("docs/examples", "*.py"), ("harness/plugins/new/templates", "*.template"))
     for folder, pattern in folders:
         for path in sorted((PROJECT / folder).rglob(pattern)):
             for module, names in _IMPORT.findall(path.read_text()):
