@@ -31,7 +31,6 @@ COMMANDS = Registry(
         "score": "harness.commands.score",
         "plan": "harness.commands.plan",
         "cache": "harness.commands.cache",
-        "settings": "harness.commands.settings",
         "doctor": "harness.commands.doctor",
     },
 )

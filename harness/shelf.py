@@ -17,6 +17,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "compare": "harness.plugins.compare.command",
             "clean": "harness.plugins.clean.command",
             "new": "harness.plugins.new.command",
+            "settings": "harness.plugins.settings_reference.command",
             "completion": "harness.plugins.completion.command",
             "attribute": "harness.plugins.attribution.command",
             "record": "harness.plugins.record.command",
