@@ -26,17 +26,12 @@ COMMANDS = Registry(
     noun="command",
     core={
         "fork": "harness.commands.fork",
-        "compare": "harness.commands.compare",
         "show": "harness.commands.show",
         "replay": "harness.commands.replay",
         "score": "harness.commands.score",
         "plan": "harness.commands.plan",
         "cache": "harness.commands.cache",
-        "clean": "harness.commands.clean",
-        "new": "harness.commands.new",
-        "settings": "harness.commands.settings",
         "doctor": "harness.commands.doctor",
-        "completion": "harness.commands.completion",
     },
 )
 """Each a module (`harness.api.Command`)."""

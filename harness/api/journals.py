@@ -4,7 +4,7 @@ For plug-ins that pack, merge, import or check runs. To read a run, take `harnes
 """
 
 from harness.journal.final_state import FinalState, final_state, read_final_state
-from harness.journal.garbage import named_digests
+from harness.journal.garbage import find_garbage, named_digests, remove
 from harness.journal.index import EpisodeResult, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import Journal, read
@@ -25,6 +25,7 @@ __all__ = [
     "RunFolder",
     "RunLock",
     "final_state",
+    "find_garbage",
     "is_run_folder",
     "journal_name",
     "journals_in",
@@ -36,6 +37,7 @@ __all__ = [
     "read",
     "read_final_state",
     "read_message",
+    "remove",
     "scan",
     "shards_of",
     "stored",
