@@ -73,7 +73,7 @@ class MessageColumns:
         return self.roles, self.contents, calls, call_ids, self.trainable
 
     def _add_pictures(self, message: Any, place: str) -> None:
-        content = message.get("content") if isinstance(message, Mapping) else getattr(message, "content", None)
+        content = field_of(message, "content")
         if not isinstance(content, list | tuple):
             return
         before = len(self._images)
@@ -118,6 +118,16 @@ def mapping_of(message: Any, position: int, place: str) -> Mapping[str, Any]:
     raise TrackingError(
         f"{place}, message {position} is a {type(message).__name__}: give a dict with role and content, or a choice"
     )
+
+
+def field_of(message: Any, name: str) -> Any:
+    """A field of a message or choice, which is a dict or an object; None = it has none."""
+    return message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
+
+
+def are_text(parts: Iterable[Any]) -> bool:
+    """Whether content parts are texts, so that `text_of` them says all."""
+    return all(isinstance(part, Mapping) and part.get("type") == "text" for part in parts)
 
 
 def with_pictures(value: Any, number: Callable[[bytes], int]) -> Any:

@@ -176,7 +176,7 @@ def test_calls_and_the_functions_that_were_offered_are_part_of_the_training_data
     choice["message"]["tool_calls"] = [made]
     (sample,) = samples([trajectory], min_reward=1.0)
     assert sample["tools"] == [TOOLS["chat"]]
-    assert sample["messages"][-1] == {"role": "assistant", "content": None, "tool_calls": [call]}
+    assert sample["messages"][-1] == {"role": "assistant", "content": None, "tool_calls": [call], "weight": 1}
 
 
 def test_an_answer_that_cannot_be_read_is_its_text(tmp_path: Path) -> None:
