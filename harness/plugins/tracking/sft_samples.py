@@ -1,9 +1,9 @@
 """Trajectories as training samples: the chat JSONL that fine-tuning endpoints and trainers read.
 
 One sample per answer if the model saw only part of the conversation (`Trajectory.seen`), otherwise one per trajectory.
-`weight` says which answers are learned: 1 of those that are this sample's, 0 of examples, of answers that are no choices
-or that another sample teaches, and of those that were cut short. Content is written as it was logged; what has nothing
-to learn is left out.
+`weight` says which answers are learned: 1 of those that are this sample's, 0 of examples, of answers that are no
+choices or that another sample teaches, and of those that were cut short. Content is written as it was logged; what has
+nothing to learn is left out.
 """
 
 from collections.abc import Iterable, Iterator
