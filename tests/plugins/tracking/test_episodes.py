@@ -19,7 +19,7 @@ from harness.main import main
 from harness.plugins.tracking.episodes import RunTrajectories, run_groups, trajectory_of
 from harness.plugins.tracking.sft_samples import samples
 from harness.plugins.tracking.trajectory import RolloutError, Trajectory
-from harness.records import Answered, Asked, Decided, Episode, Record, Status, Usage
+from harness.records import Decided, Episode, Record, Status, Usage
 from harness.runs import Run
 from tests.journal.episodes import (
     acted,
@@ -34,7 +34,7 @@ from tests.journal.episodes import (
     task,
     whole_episode,
 )
-from tests.plugins.tracking.exports.runs import recorded_run
+from tests.plugins.tracking.exports.runs import LOOK, asked, read_elsewhere, recorded_run
 from tests.plugins.tracking.rollouts import history, model, root, rows
 
 SETTINGS = {"llm.model": "gpt/4", "llm.step": 3}
@@ -249,39 +249,16 @@ def trajectory_in(folder: Path, play: Callable[[RunFolder], list[Record]]) -> Tr
     return trajectory
 
 
-def asked(run: RunFolder, number: int, step: int, text: str, *, status: int = 200) -> list[Record]:
-    """A request of an agent's own process, and what it was answered."""
-    put = run.artifacts.put
-    body = {"model": "m", "messages": [{"role": "user", "content": f"page {number}"}], "tools": [TOOLS["chat"]]}
-    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop", "token_ids": [number]}
-    answer = dumps({"prompt_token_ids": [1], "choices": [choice | {"logprobs": {"content": [{"logprob": -0.5}]}}]})
-    return [
-        Asked(number=number, step=step, key=str(number), interface="chat", model="", request=put(dumps(body)), at=1.0),
-        Answered(
-            number=number,
-            status=status,
-            response=put(answer),
-            model="small",
-            usage=Usage(requests=1),
-            elapsed_ms=1.0,
-            at=1.0,
-        ),
-    ]
-
-
 def test_what_an_agents_own_process_asked_and_was_answered_is_its_trajectory(tmp_path: Path) -> None:
-    def of_process(step: int, action: Stop | None = None) -> Decided:
-        return replace(decided(step, action, reply=""), prompt=(), model="", usage=Usage())
-
     def played(run: RunFolder) -> list[Record]:
         return [
             *asked(run, 1, 1, "a plan"),
             *asked(run, 2, 1, "later", status=500),
             *asked(run, 3, 1, "click 1"),
-            of_process(1),
+            read_elsewhere(1),
             acted(1),
             *asked(run, 4, 2, "stop"),
-            of_process(2, Stop(answer="yes")),
+            read_elsewhere(2, Stop(answer="yes")),
         ]
 
     trajectory = trajectory_in(tmp_path / "run", played)
@@ -293,7 +270,7 @@ def test_what_an_agents_own_process_asked_and_was_answered_is_its_trajectory(tmp
         ("user", "page 4", False),
         ("assistant", "stop", True),
     ]
-    assert (trajectory.seen, trajectory.tools) == ([(0,), (2,), (4,)], [TOOLS["chat"]])
+    assert (trajectory.seen, trajectory.tools) == ([(0,), (2,), (4,)], [LOOK])
     assert [one and one.completion_ids for one in trajectory.tokens or ()] == [(1,), (3,), (4,)]
     assert (trajectory.metadata["model"], trajectory.metrics["retries"]) == ("small", 1)
 
