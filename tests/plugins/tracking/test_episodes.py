@@ -19,7 +19,7 @@ from harness.main import main
 from harness.plugins.tracking.episodes import RunTrajectories, run_groups, trajectory_of
 from harness.plugins.tracking.sft_samples import samples
 from harness.plugins.tracking.trajectory import RolloutError, Trajectory
-from harness.records import Decided, Episode, Record, Status, Usage
+from harness.records import Episode, Record, Status, Usage
 from harness.runs import Run
 from tests.journal.episodes import (
     acted,

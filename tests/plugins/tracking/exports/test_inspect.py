@@ -46,8 +46,8 @@ def test_samples_without_a_score_say_why(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_that_has_not_begun_all_its_tasks_is_no_whole_one(run: Path, tmp_path: Path) -> None:
-    for task in ("10", "11", "12"):
-        (run / f"{task}.traj.jsonl").unlink()
+    for name in ("10", "11", "12"):
+        (run / f"{name}.traj.jsonl").unlink()
     (run / "run.json").write_bytes(dumps({"tasks": ["9"], "trials": 2}))
     assert members(export_inspect(run, tmp_path / "whole"))["header.json"]["status"] == "success"
     (run / "run.json").write_bytes(dumps({"tasks": ["9", "20", "21"], "trials": 2}))
