@@ -121,9 +121,18 @@ class Request:
         Raises:
             JournalError: An artifact is missing or damaged.
         """
+        return tuple(found for found in self.tokens_by_answer if found is not None)
+
+    @cached_property
+    def tokens_by_answer(self) -> tuple[Tokens | None, ...]:
+        """As `tokens`, with None for an answer that has none: a position is the number of an answer.
+
+        Raises:
+            JournalError: An artifact is missing or damaged.
+        """
         api = self.kept.interface or (kept_of(self._frame)[0] if self._frame else "chat")
         answers = (*map(self.kept.artifacts.read, self.kept.earlier), self.answer)
-        return tuple(found for answer in answers if (found := tokens_of(api, answer)) is not None)
+        return tuple(tokens_of(api, answer) for answer in answers)
 
     @cached_property
     def tools(self) -> tuple[JsonObject, ...]:

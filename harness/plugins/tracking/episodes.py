@@ -2,26 +2,33 @@
 
 Reads journals and artifacts, and never writes them. The reward is the score in one dialect. A finished episode
 without a score is an exception, never a reward of 0, and a pending one is left out. The conversation contains each
-prompt as the model saw it, without the beginning it shares with the previous prompt (introduction, examples); `seen`
-lists the messages of each request. What a fork inherited from another run is context: another model may have answered.
+prompt as the model saw it, without what it repeats: the beginning that it shares with the previous prompt
+(introduction, examples), and earlier answers with all before them; `seen` lists the messages of each request. Steps
+that no model was asked for (further calls of an answer, agents without a model) are no part of it. What a fork
+inherited from another run is context: another model may have answered.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from harness.api import Artifacts, Episode, JsonObject, Tokens
+from harness.api import Artifacts, Episode, JsonObject, Tokens, dumps
 from harness.api.endpoints import calls_of, kept_of, tokens_of, tools_of
 from harness.api.journals import is_run_folder, read_message
-from harness.api.records import Decided, Scored, Status
+from harness.api.records import Asked, Decided, Scored, Status
 from harness.errors import TrackingError
+from harness.plugins.tracking.exports.foreign_chat import Unreadable, answer_message, chat_message, exchange_of
 from harness.plugins.tracking.trajectory import RolloutError, Scalar, Trajectory, TrajectoryGroup
 from harness.runs import Episode as Attempted
 from harness.runs import Run
 
 DIALECT = "corrected"
+_OK = 200
+_ENDS: Mapping[str, str] = {"refusal": "content_filter"}
+"""Reasons for the end of an answer that chat completions do not have, and theirs."""
 
 
 def trajectory_of(
@@ -43,19 +50,23 @@ def trajectory_of(
     scored = episode.scores.get(dialect)
     if scored is None or scored.status is not Status.OK or scored.value is None:
         return _raised(episode, scored, f"task {opened.task.task_id}, trial {opened.trial}")
-    conversation = _Conversation(artifacts)
-    decisions = [*(step.decided for step in episode.steps), *((episode.pending,) if episode.pending else ())]
-    own = [decided for decided in decisions if decided.step > episode.inherited]
-    for decided in decisions:
-        conversation.add(decided, episode)
+    conversation = _Conversation()
+    tokens: list[Tokens | None] = []
+    model = ""
+    for turn in _turns(episode, artifacts):
+        is_own = turn.step > episode.inherited
+        conversation.add(turn, is_choice=is_own)
+        if is_own:
+            tokens.append(turn.tokens)
+            model = model or turn.model
     return Trajectory(
         messages_and_choices=conversation.messages,
         tools=conversation.tools,
         reward=scored.value,
-        metrics=_metrics(episode, decisions),
-        metadata=_metadata(episode, scored, run_id, own[0].model if own else ""),
+        metrics=_metrics(episode),
+        metadata=_metadata(episode, scored, run_id, model or _named(episode)),
         seen=conversation.seen,
-        tokens=_tokens(episode, own, artifacts),
+        tokens=tokens if any(tokens) else None,
     )
 
 
@@ -122,63 +133,145 @@ def _raised(episode: Episode, scored: Scored | None, place: str) -> RolloutError
     return RolloutError(type=failed.type, message=f"{place}: {failed.message} (while trying to {failed.boundary})")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """A request to the model under test, and its answer."""
+
+    step: int
+    model: str
+    keys: tuple[str, ...]
+    """A hash of each message: those of two requests are compared by it."""
+    message: Callable[[int], JsonObject]
+    """The message at a position; pictures make it large, so none is kept."""
+    answer: JsonObject
+    finish_reason: str
+    """Why the answer was cut short; "", `stop` or `tool_calls` = it was not."""
+    tools: Sequence[JsonObject] = ()
+    tokens: Tokens | None = None
+
+
+def _turns(episode: Episode, artifacts: Artifacts | None) -> Iterator[_Turn]:
+    """In order; without artifacts those of an agent's own process are not known."""
+    asked = [one for one in episode.asked if _is_answered(one, episode)]
+    made: list[Asked | Decided] = [*asked, *(one for one in _decisions(episode) if one.prompt)]
+    for one in sorted(made, key=lambda one: (one.step, isinstance(one, Decided))):
+        if isinstance(one, Decided):
+            yield _shown(one, episode) if artifacts is None else _own_turn(one, artifacts)
+        elif artifacts is not None and (turn := _process_turn(one, episode, artifacts)) is not None:
+            yield turn
+
+
+def _own_turn(decided: Decided, artifacts: Artifacts) -> _Turn:
+    """What an agent in the worker asked; the calls of the answer are in its artifact alone."""
+    frame = artifacts.read(decided.request) if decided.request else b""
+    response = None if decided.response is None else artifacts.read(decided.response)
+    return _Turn(
+        step=decided.step,
+        model=decided.model,
+        keys=decided.prompt,
+        message=lambda position: chat_message(read_message(decided.prompt[position], artifacts)),
+        answer=answer_message(decided.reply, [] if response is None else calls_of(frame, response)),
+        finish_reason=decided.finish_reason,
+        tools=tools_of(frame),
+        tokens=None if response is None else tokens_of(kept_of(frame)[0] if frame else "chat", response),
+    )
+
+
+def _process_turn(asked: Asked, episode: Episode, artifacts: Artifacts) -> _Turn | None:
+    """What the agent's own process asked; None = it or its answer cannot be read."""
+    answered = episode.answered[asked.number]
+    response = artifacts.read(answered.response)
+    try:
+        made = exchange_of(asked.interface, artifacts.read(asked.request), response)
+    except Unreadable:
+        return None
+    return _Turn(
+        step=asked.step,
+        model=answered.model,
+        keys=tuple(sha256(dumps(one)).hexdigest() for one in made.messages),
+        message=made.messages.__getitem__,
+        answer=made.answer,
+        finish_reason=made.finish_reason,
+        tools=made.tools,
+        tokens=tokens_of(asked.interface, response),
+    )
+
+
+def _shown(decided: Decided, episode: Episode) -> _Turn:
+    """Without artifacts: the observation stands for the prompt."""
+    assert episode.opened is not None
+    before = episode.arrival if decided.step == 1 else episode.steps[decided.step - 2].acted
+    page = before.observation.text if before else ""
+    shown = {"role": "user", "content": f"{page}\n\nOBJECTIVE:\n{episode.opened.task.intent}"}
+    return _Turn(
+        step=decided.step,
+        model=decided.model,
+        keys=(f"page {decided.step}",),
+        message=lambda _: shown,
+        answer=answer_message(decided.reply, ()),
+        finish_reason=decided.finish_reason,
+    )
+
+
 class _Conversation:
     """The messages of an episode, each once."""
 
-    def __init__(self, artifacts: Artifacts | None) -> None:
+    def __init__(self) -> None:
         self.messages: list[Any] = []
         self.seen: list[tuple[int, ...]] = []
         self.tools: list[Any] | None = None
-        self._artifacts = artifacts
-        self._prompt: tuple[str, ...] = ()
+        self._keys: tuple[str, ...] = ()
         self._positions: tuple[int, ...] = ()
+        self._contents: dict[str, str] = {}
+        """Key of a message of a prompt to its `_content_of`."""
+        self._places: dict[str, int] = {}
+        """`_content_of` a message to where it stands, the newest of equal ones."""
+        self._answers: set[int] = set()
 
-    def add(self, decided: Decided, episode: Episode) -> None:
-        """Append what of a prompt is new, then the reply to it."""
-        if self._artifacts is None:
-            shared, new = 0, [_shown(decided, episode)]
-        else:
-            shared = min(_shared(self._prompt, decided.prompt), max(len(decided.prompt) - 1, 0))
-            new = [read_message(digest, self._artifacts) for digest in decided.prompt[shared:]]
-        first = len(self.messages)
-        self._prompt = decided.prompt
-        self._positions = (*self._positions[:shared], *range(first, first + len(new)))
-        self.messages += [{key: value for key, value in message.items() if value is not None} for message in new]
-        answer = self._answer(decided)
-        if decided.step > episode.inherited:
+    def add(self, turn: _Turn, *, is_choice: bool) -> None:
+        """Append what of a prompt is new, then the answer to it; what is no choice is not trained."""
+        self._positions = tuple(self._placed(turn))
+        self._keys = turn.keys
+        self.tools = self.tools or list(turn.tools) or None
+        if is_choice:
             self.seen.append(self._positions)
-        else:
-            answer = answer["message"]  # not a choice: choices are trained
-        self.messages.append(answer)
+        self._answers.add(len(self.messages))
+        self._append(_choice(turn) if is_choice else turn.answer, _content_of(turn.answer))
 
-    def _answer(self, decided: Decided) -> JsonObject:
-        """The reply with the calls it made, which are in its artifact alone."""
-        reply: JsonObject = {"role": "assistant", "content": decided.reply}
-        if self._artifacts is not None and decided.response is not None:
-            frame = self._artifacts.read(decided.request) if decided.request else b""
-            self.tools = self.tools or tools_of(frame) or None
-            if calls := calls_of(frame, self._artifacts.read(decided.response)):
-                reply |= {"content": decided.reply or None, "tool_calls": calls}
-                return {"finish_reason": "tool_calls", "index": 0, "message": reply}
-        return {"finish_reason": "stop", "index": 0, "message": reply}
+    def _placed(self, turn: _Turn) -> Iterator[int]:
+        """Where each message of a prompt stands."""
+        keys, read = turn.keys, dict[int, JsonObject]()
+        # The last message is always appended: a page that is shown again is what is answered now.
+        shared = min(_shared(self._keys, keys), max(len(keys) - 1, 0))
+        for position, key in enumerate(keys):
+            if key not in self._contents:
+                read[position] = turn.message(position)
+                self._contents[key] = _content_of(read[position])
+        contents = [self._contents[key] for key in keys]
+        known = [*self._positions[:shared], *map(self._places.get, contents[shared:])]
+        # What stands before an answer that is repeated is repeated as well, and what follows it is new.
+        repeated = max((position for position, place in enumerate(known) if place in self._answers), default=-1) + 1
+        for position, place in enumerate(known):
+            if place is None or position >= max(shared, repeated):
+                place = self._append(read.get(position) or turn.message(position), contents[position])
+            yield place
+
+    def _append(self, item: JsonObject, content: str) -> int:
+        self._places[content] = len(self.messages)
+        self.messages.append(item)
+        return len(self.messages) - 1
 
 
-def _tokens(episode: Episode, decisions: Sequence[Decided], artifacts: Artifacts | None) -> list[Tokens | None] | None:
-    """The tokens of the answer that each decision was read from; of an agent's own process the last one before it."""
-    if artifacts is None:
-        return None
-    last = {asked.step: asked for asked in episode.asked if asked.number in episode.answered}
-    found: list[Tokens | None] = []
-    for decided in decisions:
-        if decided.response is not None:
-            api = kept_of(artifacts.read(decided.request))[0] if decided.request else "chat"
-            found.append(tokens_of(api, artifacts.read(decided.response)))
-        elif (asked := last.get(decided.step)) is not None:
-            answer = artifacts.read(episode.answered[asked.number].response)
-            found.append(tokens_of(asked.interface, answer))
-        else:
-            found.append(None)
-    return found if any(found) else None
+def _choice(turn: _Turn) -> JsonObject:
+    reason = _ENDS.get(turn.finish_reason, turn.finish_reason)
+    if reason in ("", "stop", "tool_calls"):
+        reason = "tool_calls" if "tool_calls" in turn.answer else "stop"
+    return {"finish_reason": reason, "index": 0, "message": turn.answer}
+
+
+def _content_of(message: JsonObject) -> str:
+    """A hash that an answer and its repetition in a prompt have in common: there null stands for an empty text."""
+    return sha256(dumps({**message, "content": message.get("content") or ""})).hexdigest()
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:
@@ -186,20 +279,26 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _shown(decided: Decided, episode: Episode) -> JsonObject:
-    assert episode.opened is not None
-    before = episode.arrival if decided.step == 1 else episode.steps[decided.step - 2].acted
-    page = before.observation.text if before else ""
-    return {"role": "user", "content": f"{page}\n\nOBJECTIVE:\n{episode.opened.task.intent}"}
+def _decisions(episode: Episode) -> list[Decided]:
+    return [*(step.decided for step in episode.steps), *((episode.pending,) if episode.pending else ())]
 
 
-def _metrics(episode: Episode, decisions: Sequence[Decided]) -> dict[str, float | int | bool]:
-    """Of the attempt that was scored; `retries` are HTTP requests beyond one per decision.
+def _named(episode: Episode) -> str:
+    """The model of an agent that asked none."""
+    return next((one.model for one in _decisions(episode) if one.step > episode.inherited), "")
+
+
+def _metrics(episode: Episode) -> dict[str, float | int | bool]:
+    """Of the attempt that was scored; `retries` are HTTP requests beyond one for each decision that the model was asked
+    for, and for each request of an agent's process that was answered.
 
     `deciding_s` leaves out decisions from the reply cache. `judge_…` is what judging the task costs, in all attempts
     and dialects; no other number includes it.
     """
-    usage, judge = episode.usage, episode.total_judge_usage
+    usage, judge, decisions = episode.usage, episode.total_judge_usage, _decisions(episode)
+    own = [one for one in decisions if one.step > episode.inherited]
+    answered = [one for one in episode.asked if one.step > episode.inherited and _is_answered(one, episode)]
+    wanted = len(answered) + sum(one.usage.requests + one.usage.from_cache > 0 for one in own)
     metrics: dict[str, float | int | bool] = {
         "steps": len(decisions),
         "prompt_tokens": usage.prompt_tokens,
@@ -207,10 +306,9 @@ def _metrics(episode: Episode, decisions: Sequence[Decided]) -> dict[str, float 
         "tokens": usage.prompt_tokens + usage.completion_tokens,
         "cost_usd": usage.cost_usd,
         "duration_s": episode.elapsed_ms / 1000,
-        "deciding_s": sum(one.elapsed_ms for one in decisions if not one.is_cached and one.step > episode.inherited)
-        / 1000,
+        "deciding_s": sum(one.elapsed_ms for one in own if not one.is_cached) / 1000,
         "acting_s": sum(step.acted.elapsed_ms for step in episode.own_steps) / 1000,
-        "retries": max(0, usage.requests + usage.from_cache - len(decisions) + episode.inherited),
+        "retries": max(0, usage.requests + usage.from_cache - wanted),
         "attempts": episode.attempt,
         "judge_tokens": judge.tokens,
         "judge_requests": judge.requests,
@@ -221,6 +319,11 @@ def _metrics(episode: Episode, decisions: Sequence[Decided]) -> dict[str, float 
     if episode.interruptions:
         metrics["resumed_from"] = episode.interruptions[-1].step
     return metrics
+
+
+def _is_answered(asked: Asked, episode: Episode) -> bool:
+    answered = episode.answered.get(asked.number)
+    return answered is not None and answered.status == _OK
 
 
 def _metadata(episode: Episode, scored: Scored, run_id: str, model: str) -> dict[str, Scalar]:

@@ -59,9 +59,11 @@ def _item(row: JsonObject) -> Trajectory | RolloutError | None:
         if (kind := row.get("exception_type")) is None:
             return None
         return RolloutError(type=kind, message=row["exception_message"], traceback=row["exception_traceback"])
-    whole = _contents(row)
+    whole, fields = _contents(row), {one["message"]: one for one in row.get("message_fields") or ()}
     return Trajectory(
-        messages_and_choices=[_message(message, whole.get(at)) for at, message in enumerate(row["messages"] or ())],
+        messages_and_choices=[
+            _message(message, whole.get(at), fields.get(at, {})) for at, message in enumerate(row["messages"] or ())
+        ],
         tools=_json(row["tools"], None),
         reward=row["reward"],
         metrics=_json(row["metrics"], {}),
@@ -79,19 +81,23 @@ def _tokens(column: list[JsonObject | None] | None) -> list[Tokens | None] | Non
 
 
 def _contents(row: JsonObject) -> dict[int, Any]:
-    """The contents with pictures, by the position of their message."""
+    """The contents that are not text alone, by the position of their message."""
     images = [image["bytes"] for image in row.get("images") or ()]
     parts = row.get("message_parts") or ()
     return {part["message"]: without_places(loads(part["content"]), images) for part in parts}
 
 
-def _message(flat: _Message, content: Any) -> JsonObject:
+def _message(flat: _Message, content: Any, fields: JsonObject) -> JsonObject:
     message: JsonObject = {"role": flat["role"], "content": content or flat["content"]}
+    if name := fields.get("name"):
+        message["name"] = name
     if flat["tool_calls"]:
         message["tool_calls"] = loads(flat["tool_calls"])
     if flat["tool_call_id"]:
         message["tool_call_id"] = flat["tool_call_id"]
-    return {"finish_reason": "stop", "index": 0, "message": message} if flat["trainable"] else message
+    if not flat["trainable"]:
+        return message
+    return {"finish_reason": fields.get("finish_reason") or "stop", "index": 0, "message": message}
 
 
 def _json(text: str | None, otherwise: Any) -> Any:

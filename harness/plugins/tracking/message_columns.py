@@ -1,12 +1,13 @@
 """One chat message, of whatever kind it came, as the five flat values of ART's parquet format.
 
 Never a failed call because of content: what is not text (images, audio, other parts) becomes a short note in its place.
-Choices, as the model under training spoke them, are marked trainable; what else they carry (logprobs, refusals, finish
-reasons) has no column in the format and is left out.
+Choices, as the model under training spoke them, are marked trainable; what else they carry (logprobs, refusals) has no
+column and is left out.
 """
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ class MessageColumns:
         self._calls: dict[int, tuple[str | None, str | None]] = {}
         """Row to tool calls and tool call id: most messages have neither."""
         self._parts: list[JsonObject] = []
+        self._fields: list[JsonObject] = []
         self._images: dict[bytes, int] = {}
 
     def __len__(self) -> int:
@@ -43,6 +45,8 @@ class MessageColumns:
         for position, message in enumerate(messages):
             trainable = type(message) is dict and "finish_reason" in message
             tree = message.get("message") if trainable else message
+            if trainable and message["finish_reason"] != "stop":
+                self._add_fields(message)
             if type(tree) is dict and len(tree) == 2 and "role" in tree and "content" in tree:
                 role, content = tree["role"], tree["content"]
                 if type(role) is str and type(content) is str:
@@ -50,12 +54,15 @@ class MessageColumns:
                     add_content(content)
                     add_trainable(trainable)
                     continue
+            if not trainable:
+                self._add_fields(message)
             self._add_unusual(flat(message, position, place))
-            self._add_pictures(tree, place)
+            self._add_parts(tree, place)
         return sum([len(content) for content in self.contents[start:] if content])
 
     def take_parts(self, start: int) -> tuple[list[JsonObject] | None, list[JsonObject] | None]:
-        """The contents with pictures of the messages since row `start`, and the pictures; None = there are none.
+        """The contents of the messages since row `start` that are not text alone, and their pictures; None = there are
+        none.
 
         A content is `{"message": position, "content": JSON}`, in which `{"image": index}` is in the place of a data
         URL; a picture is `{"bytes": …, "path": null}`, as Hugging Face's feature `Image` has it.
@@ -63,6 +70,12 @@ class MessageColumns:
         parts, images = self._parts, [{"bytes": data, "path": None} for data in self._images]
         self._parts, self._images = [], {}
         return [{**part, "message": part["message"] - start} for part in parts] or None, images or None
+
+    def take_fields(self, start: int) -> list[JsonObject] | None:
+        """`{"message": position, "name": …, "finish_reason": …}` of each message since row `start` that has a name, or
+        did not end with `stop`; None = there is none."""
+        fields, self._fields = self._fields, []
+        return [{**one, "message": one["message"] - start} for one in fields] or None
 
     def columns(self) -> tuple[list[Any], ...]:
         """A list per field of the struct, in its order."""
@@ -72,13 +85,21 @@ class MessageColumns:
             calls[row], call_ids[row] = call, call_id
         return self.roles, self.contents, calls, call_ids, self.trainable
 
-    def _add_pictures(self, message: Any, place: str) -> None:
-        content = message.get("content") if isinstance(message, Mapping) else getattr(message, "content", None)
+    def _add_fields(self, message: Any) -> None:
+        """Of the message whose row comes next."""
+        name, reason = field_of(message, "name"), field_of(message, "finish_reason")
+        if name or reason not in (None, "stop"):
+            found = {"name": str(name) if name else None, "finish_reason": str(reason) if reason else None}
+            self._fields.append({"message": len(self), **found})
+
+    def _add_parts(self, message: Any, place: str) -> None:
+        content = field_of(message, "content")
         if not isinstance(content, list | tuple):
             return
-        before = len(self._images)
-        kept = with_pictures(plain(content), lambda data: self._images.setdefault(data, len(self._images)))
-        if len(self._images) > before or kept != plain(content):
+        if are_text(parts := plain(content)):
+            return
+        kept = with_pictures(parts, lambda data: self._images.setdefault(data, len(self._images)))
+        with suppress(TrackingError):  # what is no JSON is its text alone
             self._parts.append({"message": len(self) - 1, "content": json_text(kept, f"{place}: content")})
 
     def _add_unusual(self, message: Flat) -> None:
@@ -118,6 +139,16 @@ def mapping_of(message: Any, position: int, place: str) -> Mapping[str, Any]:
     raise TrackingError(
         f"{place}, message {position} is a {type(message).__name__}: give a dict with role and content, or a choice"
     )
+
+
+def field_of(message: Any, name: str) -> Any:
+    """A field of a message or choice, which is a dict or an object; None = it has none."""
+    return message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
+
+
+def are_text(parts: Iterable[Any]) -> bool:
+    """Whether content parts are texts, so that `text_of` them says all."""
+    return all(isinstance(part, Mapping) and part.get("type") == "text" for part in parts)
 
 
 def with_pictures(value: Any, number: Callable[[bytes], int]) -> Any:

@@ -3,7 +3,8 @@
 The ten columns are ART's (0.5.9 to 0.5.18), in its order; its readers find in them what its own writer would have put
 there. What that writer drops is in further columns, in rows its readers skip (`reward` and `messages` both null):
 each exception, and each group without trajectories. `seen` says what each answer answered, see `Trajectory.seen`.
-For a picture the text in `messages` says `[image]`; `message_parts` has such contents whole, `images` the pictures.
+For a picture the text in `messages` says `[image]`; `message_parts` has such contents whole, `images` the pictures;
+`message_fields` has names of messages, and finish reasons other than `stop`.
 `tokens` has the token ids of each answer, see `Trajectory.tokens`.
 
 Invariant: memory holds one piece (about 16 MB of text), whatever the number of trajectories. The file belongs to
@@ -38,6 +39,7 @@ def schema() -> Any:
     text, texts = pa.string(), pa.list_(pa.string())
     ids = pa.list_(pa.int32())
     tokens = pa.struct([("prompt_ids", ids), ("completion_ids", ids), ("logprobs", pa.list_(pa.float64()))])
+    fields = pa.struct([("message", pa.int32()), ("name", text), ("finish_reason", text)])
     message = pa.struct([*((name, text) for name in _MESSAGE[:-1]), (_MESSAGE[-1], pa.bool_())])
     return pa.schema(
         [
@@ -54,6 +56,7 @@ def schema() -> Any:
             ("seen", pa.list_(pa.list_(pa.int32()))),
             ("message_parts", pa.list_(pa.struct([("message", pa.int32()), ("content", text)]))),
             ("images", pa.list_(pa.struct([("bytes", pa.binary()), ("path", text)]))),
+            ("message_fields", pa.list_(fields)),
             ("tokens", pa.list_(tokens)),
             ("exception_type", text),
             ("exception_message", text),
@@ -89,10 +92,11 @@ class TrajectoryFile:
             start = len(self._messages)
             self._chars += self._messages.add(item.messages_and_choices or (), place)
             parts, images = self._messages.take_parts(start)
+            fields = self._messages.take_fields(start)
             self._chars += sum(len(image["bytes"]) for image in images or ())
             tokens = _tokens(item)
             self._chars += sum(8 * len(ids) for one in tokens or () if one for ids in one.values())
-            self._append(*_trajectory_columns(item, place), parts, images, tokens, None, None, None)
+            self._append(*_trajectory_columns(item, place), parts, images, fields, tokens, None, None, None)
             self._offsets.append(start)
 
     @property
@@ -197,7 +201,7 @@ def _trajectory_columns(item: Any, place: str) -> tuple[Any, ...]:
 
 def _exception_columns(raised: RolloutError | None) -> tuple[Any, ...]:
     columns = (None,) * 3 if raised is None else (raised.type, raised.message, raised.traceback)
-    return (None,) * 9 + columns
+    return (None,) * 10 + columns
 
 
 def _tokens(item: Any) -> list[dict[str, Sequence[Any]] | None] | None:

@@ -204,7 +204,9 @@ async def test_arts_own_back_ends_train_our_models(tmp_path: Path, art: Any) -> 
     learner = TrainableModel(name="m", project="p", base_model="base", base_path=tmp_path, report_metrics=[])
     await learner.register(ArtBackend(theirs))
     pages = [ASKED, answer("first"), {"role": "user", "content": "page 2"}, answer("second")]
-    shown = Trajectory(messages_and_choices=pages, reward=1.0, metadata={"task_id": "7"}, seen=[(0,), (2,)])
+    pages += [{"role": "user", "content": "go on"}, answer("third")]
+    seen = [(0,), (2,), (2, 3, 4)]
+    shown = Trajectory(messages_and_choices=pages, reward=1.0, metadata={"task_id": "7"}, seen=seen)
     group = TrajectoryGroup([shown, rollout(0.0), ValueError("gone")], metadata={"scenario_id": "7"})
     result = await learner.train([group], TrainConfig(learning_rate=1e-5), kl_penalty_coef=0.1)
     assert (result.step, await learner.get_step(), learner.get_inference_name()) == (1, 1, "m@1")
@@ -214,10 +216,12 @@ async def test_arts_own_back_ends_train_our_models(tmp_path: Path, art: Any) -> 
     assert (given.metadata, [one.message for one in given.exceptions]) == ({"scenario_id": "7"}, ["gone"])
     first, whole = given.trajectories
     assert [first.reward, whole.reward] == [1.0, 0.0]
-    conversations = [first.messages_and_choices, first.additional_histories[0].messages_and_choices]
+    conversations = [first.messages_and_choices, *(one.messages_and_choices for one in first.additional_histories)]
     texts = [
         [item.message.content if isinstance(item, Choice) else item["content"] for item in each]
         for each in conversations
     ]
-    assert texts == [["Which tea?", "first"], ["page 2", "second"]]
+    assert texts == [["Which tea?", "first"], ["page 2", "second"], ["page 2", "second", "go on", "third"]]
+    choices = [[isinstance(item, Choice) for item in each] for each in conversations]
+    assert choices == [[False, True], [False, True], [False, False, False, True]], "each answer is trained once"
     assert (root(tmp_path) / "trajectories/train/0000.parquet").exists()

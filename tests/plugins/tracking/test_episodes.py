@@ -1,6 +1,7 @@
 """Runs as trajectories and tables, from journals alone."""
 
 import csv
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from tests.journal.episodes import (
     task,
     whole_episode,
 )
+from tests.plugins.tracking.exports.runs import LOOK, asked, read_elsewhere, recorded_run
 from tests.plugins.tracking.rollouts import history, model, root, rows
 
 SETTINGS = {"llm.model": "gpt/4", "llm.step": 3}
@@ -174,17 +176,135 @@ def test_calls_and_the_functions_that_were_offered_are_part_of_the_training_data
     choice["message"]["tool_calls"] = [made]
     (sample,) = samples([trajectory], min_reward=1.0)
     assert sample["tools"] == [TOOLS["chat"]]
-    assert sample["messages"][-1] == {"role": "assistant", "content": None, "tool_calls": [call]}
+    assert sample["messages"][-1] == {"role": "assistant", "content": None, "tool_calls": [call], "weight": 1}
 
 
 def test_an_answer_that_cannot_be_read_is_its_text(tmp_path: Path) -> None:
     with RunFolder.open(tmp_path / "run", durability=Durability.none) as run:
-        asked = replace(decided(1, Stop(answer="yes")), prompt=(), reply="said", response=run.artifacts.put(b"<html>"))
+        put = run.artifacts.put
+        asked = replace(
+            decided(1, Stop(answer="yes")),
+            prompt=(put(message("user", "page 1")),),
+            reply="said",
+            response=put(b"<html>"),
+        )
         with run.journal("9") as journal:
             for record in (opened(of=task("9")), acted(0), asked, closed(), scored(1.0, dialect="corrected")):
                 journal.append(record)
     ((trajectory,),) = run_groups(tmp_path / "run")
     assert trajectory.messages_and_choices[-1]["message"] == {"role": "assistant", "content": "said"}
+
+
+def spoken(trajectory: Trajectory) -> list[tuple[str, Any, bool]]:
+    """Role, content and whether it is a choice."""
+    return [
+        ((one := item.get("message", item))["role"], one["content"], "finish_reason" in item)
+        for item in trajectory.messages_and_choices
+    ]
+
+
+def test_calls_of_one_answer_are_one_choice_and_what_a_prompt_repeats_is_there_once(tmp_path: Path) -> None:
+    first = next(run_groups(recorded_run(tmp_path / "run"))).trajectories[0]
+    assert [(role, is_choice) for role, _, is_choice in spoken(first)] == [
+        ("system", False),
+        ("user", False),
+        ("assistant", True),
+        ("tool", False),
+        ("tool", False),
+        ("assistant", True),
+    ]
+    assert first.seen == [(0, 1), (0, 1, 2, 3, 4)]
+    assert [call["id"] for call in first.messages()[2]["tool_calls"]] == ["call-1", "call-2"]
+
+
+def test_a_window_of_the_conversation_is_what_the_model_saw(tmp_path: Path) -> None:
+    """The agent shows the last answer alone, and answers a page that it has shown before with the same words."""
+    system, *pages = (message("system", "You shop."), *(message("user", page) for page in "ABA"))
+
+    def played(run: RunFolder) -> list[Record]:
+        put = run.artifacts.put
+        said = put(message("assistant", "ok"))
+        prompts = [(pages[0],), (pages[0], None, pages[1]), (pages[1], None, pages[2])]
+        records: list[Record] = []
+        for step, prompt in enumerate(prompts, start=1):
+            digests = tuple(said if one is None else put(one) for one in (system, *prompt))
+            action = Stop(answer="yes") if step == len(prompts) else None
+            records.append(replace(decided(step, action, reply="ok"), prompt=digests))
+            records += [] if action else [acted(step)]
+        return records
+
+    trajectory = trajectory_in(tmp_path / "run", played)
+    assert [content for _, content, _ in spoken(trajectory)] == ["You shop.", "A", "ok", "B", "ok", "A", "ok"]
+    assert trajectory.seen is not None
+    said = [[spoken(trajectory)[place][1] for place in seen] for seen in trajectory.seen]
+    assert said == [["You shop.", "A"], ["You shop.", "A", "ok", "B"], ["You shop.", "B", "ok", "A"]]
+
+
+def trajectory_in(folder: Path, play: Callable[[RunFolder], list[Record]]) -> Trajectory:
+    """The trajectory of a run of one task that passed."""
+    with RunFolder.open(folder, durability=Durability.none) as run, run.journal("9") as journal:
+        for record in (opened(of=task("9")), acted(0), *play(run), closed(), scored(1.0, dialect="corrected")):
+            journal.append(record)
+    ((trajectory,),) = run_groups(folder)
+    return trajectory
+
+
+def test_what_an_agents_own_process_asked_and_was_answered_is_its_trajectory(tmp_path: Path) -> None:
+    def played(run: RunFolder) -> list[Record]:
+        return [
+            *asked(run, 1, 1, "a plan"),
+            *asked(run, 2, 1, "later", status=500),
+            *asked(run, 3, 1, "click 1"),
+            read_elsewhere(1),
+            acted(1),
+            *asked(run, 4, 2, "stop"),
+            read_elsewhere(2, Stop(answer="yes")),
+        ]
+
+    trajectory = trajectory_in(tmp_path / "run", played)
+    assert spoken(trajectory) == [
+        ("user", "page 1", False),
+        ("assistant", "a plan", True),
+        ("user", "page 3", False),
+        ("assistant", "click 1", True),
+        ("user", "page 4", False),
+        ("assistant", "stop", True),
+    ]
+    assert (trajectory.seen, trajectory.tools) == ([(0,), (2,), (4,)], [LOOK])
+    assert [one and one.completion_ids for one in trajectory.tokens or ()] == [(1,), (3,), (4,)]
+    assert (trajectory.metadata["model"], trajectory.metrics["retries"]) == ("small", 1)
+
+
+def test_an_agent_without_a_model_has_nothing_to_train(tmp_path: Path) -> None:
+    def played(_: RunFolder) -> list[Record]:
+        return [replace(decided(1, Stop(answer="yes"), reply="my client's words"), prompt=(), usage=Usage())]
+
+    trajectory = trajectory_in(tmp_path / "run", played)
+    assert (trajectory.messages_and_choices, trajectory.seen, trajectory.tokens) == ([], [], None)
+    assert list(samples([trajectory], min_reward=1.0)) == [] and trajectory.metrics["steps"] == 1
+
+
+def test_further_calls_of_an_answer_hide_no_retry(tmp_path: Path) -> None:
+    twice = Usage(requests=2)
+
+    def played(run: RunFolder) -> list[Record]:
+        prompt = (run.artifacts.put(message("user", "page 1")),)
+        further = replace(decided(2, Stop(answer="yes"), reply=""), prompt=(), usage=Usage())
+        return [replace(decided(1), prompt=prompt, usage=twice), acted(1), further]
+
+    assert trajectory_in(tmp_path / "run", played).metrics["retries"] == 1
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"), [("length", "length"), ("content_filter",) * 2, ("refusal", "content_filter"), ("", "stop")]
+)
+def test_a_choice_says_that_it_was_cut_short(tmp_path: Path, reason: str, said: str) -> None:
+    def played(run: RunFolder) -> list[Record]:
+        prompt = (run.artifacts.put(message("user", "page 1")),)
+        return [replace(decided(1, Stop(answer="yes")), prompt=prompt, finish_reason=reason)]
+
+    trajectory = trajectory_in(tmp_path / "run", played)
+    assert trajectory.messages_and_choices[-1]["finish_reason"] == said
 
 
 def test_webarenas_dialect_can_be_the_reward(run: Path) -> None:

@@ -244,6 +244,9 @@ SHOWN = [
 ]
 
 
+URL = "https://shop.test/lamp.png"
+
+
 async def test_pictures_are_in_the_file_once_and_come_back(tmp_path: Path) -> None:
     shown = rollout()
     shown.messages_and_choices = [
@@ -267,6 +270,38 @@ async def test_pictures_are_in_the_file_once_and_come_back(tmp_path: Path) -> No
     (sample,) = samples([shown], min_reward=1.0)
     assert [message["content"] for message in sample["messages"]] == [SHOWN, "red", "only text", SHOWN, "blue"]
     assert list(samples([group.trajectories[1]], min_reward=1.0)) == [sample]
+
+
+async def test_names_addresses_of_pictures_and_ends_of_answers_come_back(tmp_path: Path) -> None:
+    given = rollout()
+    given.messages_and_choices = [
+        {"role": "system", "content": "You shop."},
+        {"role": "system", "name": "example_user", "content": "OBSERVATION: x"},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": URL}}],
+        },
+        answer("cut") | {"finish_reason": "length"},
+        {"role": "user", "name": "shopper", "content": [{"type": "text", "text": "go on"}]},
+        answer("red"),
+    ]
+    await model(tmp_path).log([rollout(), given])
+    (group,) = read_groups(root(tmp_path) / "trajectories/val/0000.parquet")
+    back = group.trajectories[1]
+    assert [item.get("finish_reason") for item in back.messages_and_choices] == [
+        None,
+        None,
+        None,
+        "length",
+        None,
+        "stop",
+    ]
+    (sample,) = samples([given], min_reward=1.0)
+    assert list(samples([back], min_reward=1.0)) == [sample]
+    assert (sample["messages"][1]["name"], sample["messages"][2]["content"][1]["image_url"]["url"]) == (
+        "example_user",
+        URL,
+    )
 
 
 async def test_other_tasks_get_their_turn_while_a_lot_is_logged(tmp_path: Path) -> None:

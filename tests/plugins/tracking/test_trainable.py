@@ -57,6 +57,30 @@ async def over_http(folder: Path, tunes: FineTunes | None = None) -> AsyncIterat
 # --- samples ------------------------------------------------------------------------------------------
 
 
+def weights(sample: Any) -> list[int]:
+    return [message["weight"] for message in sample["messages"] if message["role"] == "assistant"]
+
+
+def test_a_sample_teaches_its_own_answer_alone() -> None:
+    inherited = {"role": "assistant", "content": "another model's"}
+    said = [ASKED, inherited, ASKED, answer("second"), ASKED, answer("third")]
+    forked = Trajectory(messages_and_choices=said, reward=1.0, seen=[(0, 1, 2), (0, 1, 2, 3, 4)])
+    assert [weights(sample) for sample in samples([forked], min_reward=1.0)] == [[0, 1], [0, 0, 1]]
+    whole = Trajectory(messages_and_choices=said, reward=1.0)
+    assert [weights(sample) for sample in samples([whole], min_reward=1.0)] == [[0, 1, 1]]
+    plain = Trajectory(messages_and_choices=[ASKED, inherited, ASKED, inherited], reward=1.0)
+    assert [weights(sample) for sample in samples([plain], min_reward=1.0)] == [[1, 1]]
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_an_answer_that_was_cut_short_is_not_taught(reason: str) -> None:
+    said = [ASKED, answer("cut") | {"finish_reason": reason}, ASKED, answer("whole")]
+    given = Trajectory(messages_and_choices=said, reward=1.0)
+    assert [weights(sample) for sample in samples([given], min_reward=1.0)] == [[0, 1]]
+    given.seen = [(0,), (0, 1, 2)]
+    assert [weights(sample) for sample in samples([given], min_reward=1.0)] == [[0, 1]]
+
+
 def test_samples_are_what_the_model_saw_at_each_answer() -> None:
     page = {"role": "user", "content": "page 2"}
     given = Trajectory(messages_and_choices=[ASKED, answer("a"), page, answer("b")], reward=1.0, seen=[(0,), (2,)])
@@ -64,6 +88,7 @@ def test_samples_are_what_the_model_saw_at_each_answer() -> None:
     assert said == [["Which tea?", "a"], ["page 2", "b"]]
     given.seen = None
     (whole,) = samples([given], min_reward=1.0)
+    assert weights(whole) == [1, 1]
     assert [message["content"] for message in whole["messages"]] == ["Which tea?", "a", "page 2", "b"]
     assert not list(samples([given], min_reward=1.1))
     assert not list(samples([Trajectory(messages_and_choices=[ASKED], reward=1.0)], min_reward=0.0))

@@ -5,10 +5,11 @@ what they are asked to train on is logged by Cairn, in the model's own folder. T
 when a back end is made.
 
 An agent that is shown each page afresh answers a new prompt in each step. Such a trajectory (`seen`) becomes one
-history for each answer, with the messages that the model really saw.
+history for each answer, with the messages that the model really saw; earlier answers among them are no choices there,
+so that each is trained once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -112,14 +113,12 @@ class ArtBackend:
         items = [self._item(item) for item in one.messages_and_choices]
         if getattr(one, "seen", None) is None:
             return [items]
-        return list(_each_answer(items, one.seen, self._art.types.Choice))
+        choice = self._art.types.Choice
+        shown = [said if isinstance(item, choice) else item for item, said in zip(items, one.messages(), strict=True)]
+        answers = [item for item in items if isinstance(item, choice)]
+        pairs = zip(answers, one.seen, strict=False)
+        return [[*(shown[position] for position in seen), answer] for answer, seen in pairs]
 
     def _item(self, item: Any) -> Any:
         is_choice = isinstance(item, dict) and "finish_reason" in item
         return self._art.types.Choice.model_validate({"index": 0, **item}) if is_choice else item
-
-
-def _each_answer(items: Sequence[Any], seen: Sequence[Sequence[int]], choice: type) -> Iterator[list[Any]]:
-    answers = [item for item in items if isinstance(item, choice)]
-    for answer, positions in zip(answers, seen, strict=False):
-        yield [*(items[position] for position in positions), answer]

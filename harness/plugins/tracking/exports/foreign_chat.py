@@ -4,7 +4,7 @@ Reasoning has no place in that shape and is left out. A part that has none eithe
 keeps) stays as it is, so that whoever checks the result refuses it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,29 @@ class ForeignAnswer:
     """`stop` or `tool_calls`, or why it was cut short."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """A request and its answer, without what only the interface that was spoken knows."""
+
+    messages: Sequence[JsonObject]
+    tools: Sequence[JsonObject]
+    answer: JsonObject
+    finish_reason: str
+    """As that of `ForeignAnswer`."""
+
+
+def exchange_of(interface: str, body: bytes, content: bytes) -> Exchange:
+    """Raises: Unreadable: One of the two is not of the interface, or the answer was cut off."""
+    try:
+        messages, tools = request_of(interface, body)
+        messages = [chat_message(one) for one in messages]
+        answer = answer_of(interface, content)
+    except (TypeError, AttributeError) as error:
+        raise Unreadable(str(error)) from error
+    said = answer_message(answer.text, answer.calls)
+    return Exchange(messages=messages, tools=tools, answer=said, finish_reason=answer.finish_reason)
+
+
 def request_of(interface: str, body: bytes) -> tuple[list[JsonObject], list[JsonObject]]:
     """The messages and the functions of a request.
 
@@ -40,6 +63,8 @@ def request_of(interface: str, body: bytes) -> tuple[list[JsonObject], list[Json
                 messages = list(sent["messages"])
             case "messages":
                 messages = [*_system(sent.get("system")), *_of_messages(sent["messages"])]
+            case _ if sent.get("previous_response_id") or sent.get("conversation"):
+                raise Unreadable("the provider keeps what was said before it")
             case _:
                 messages = [*_system(sent.get("instructions")), *_of_input(sent["input"])]
         return messages, tools_of(frame_of(interface, body))
@@ -57,6 +82,28 @@ def answer_of(interface: str, content: bytes) -> ForeignAnswer:
         raise Unreadable(str(error)) from error
     calls = (_call(call.id, call.name, call.arguments) for call in answer.tool_calls)
     return ForeignAnswer(text=answer.text, calls=tuple(calls), finish_reason=answer.finish_reason)
+
+
+def answer_message(text: str, calls: Sequence[JsonObject]) -> JsonObject:
+    answer: JsonObject = {"role": "assistant", "content": text or None if calls else text}
+    return answer | {"tool_calls": list(calls)} if calls else answer
+
+
+def chat_message(sent: JsonObject) -> JsonObject:
+    """A message of a prompt without what only the interface that was spoken knows."""
+    message = {key: sent[key] for key in ("role", "name", "content", "tool_call_id") if sent.get(key) is not None}
+    content = message.get("content")
+    if isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == "text" for part in content):
+        message["content"] = "\n".join(str(part.get("text", "")) for part in content)
+    if calls := sent.get("tool_calls"):
+        message["tool_calls"] = [
+            {"id": call.get("id"), "type": "function", "function": call.get("function")}
+            if isinstance(call, dict)
+            else call  # `fault_of` says that it is not a call
+            for call in (calls if isinstance(calls, list) else [calls])
+        ]
+        message["content"] = message.get("content") or None
+    return message
 
 
 def _call(name: Any, function: Any, arguments: Any) -> JsonObject:

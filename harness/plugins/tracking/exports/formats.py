@@ -123,7 +123,7 @@ class TokenIds(Export):
         from harness.plugins.tracking.exports.token_ids import export_tokens
 
         found = export_tokens(run, into, dialect=options.scoring)
-        without = f"; {amount(found.without, 'request')} without token ids" if found.without else ""
+        without = f"; {amount(found.without, 'answer')} without token ids" if found.without else ""
         sys.stdout.write(f"{flat(run.resolve().name)}: tokens of {amount(found.answers, 'answer')}{without}\n")
         if found.without and not found.answers:
             sys.stdout.write("play with llm.token_ids=true, on an endpoint that gives them, as vLLM does\n")

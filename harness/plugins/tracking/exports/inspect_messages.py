@@ -90,7 +90,8 @@ class SampleContent:
         if request.is_inherited:
             event["metadata"] = {"inherited": True}
         self.events.append(event)
-        self.messages.append(reply)
+        if request.prompt:  # a request of the agent's own process is an event alone: its text is in its answer
+            self.messages.append(reply)
         if not request.is_cached:
             self._working_s += _worked(request)
 

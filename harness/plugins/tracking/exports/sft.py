@@ -23,7 +23,7 @@ from harness.api.records import Answered, Asked
 from harness.errors import ConfigError
 from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.exports.events import events_of
-from harness.plugins.tracking.exports.foreign_chat import Unreadable, answer_of, request_of
+from harness.plugins.tracking.exports.foreign_chat import Unreadable, answer_message, chat_message, exchange_of
 from harness.plugins.tracking.exports.sft_rules import fault_of
 from harness.runs import Episode, Request, Run, Step
 from harness.runs.episode_fields import field_names, field_of
@@ -215,8 +215,8 @@ def _own_turn(request: Request, steps: Sequence[Step]) -> _Turn:
     is_whole = request.finish_reason in _WHOLE
     return _Turn(
         keys=request.prompt,
-        message=lambda position: _plain(request.message(position)),
-        answer=_answer(request.reply, calls),
+        message=lambda position: chat_message(request.message(position)),
+        answer=answer_message(request.reply, calls),
         tools=request.tools,
         is_taught=is_whole and not request.is_inherited and not any(map(_has_failed, steps)),
     )
@@ -232,38 +232,14 @@ def _process_turn(run: Run, asked: Asked, answered: Answered, found: SftExport) 
     if answered.status != _OK:
         return None  # a failed request, which the process asked again or gave up
     try:
-        messages, tools = request_of(asked.interface, run.artifacts.read(asked.request))
-        messages = [_plain(one) for one in messages]
-        answer = answer_of(asked.interface, run.artifacts.read(answered.response))
-    except (Unreadable, TypeError, AttributeError):
+        made = exchange_of(asked.interface, run.artifacts.read(asked.request), run.artifacts.read(answered.response))
+    except Unreadable:
         found.left_out["a request or an answer of the agent's process that cannot be read"] += 1
         return None
     return _Turn(
-        keys=tuple(sha256(dumps(one)).hexdigest() for one in messages),
-        message=messages.__getitem__,
-        answer=_answer(answer.text, answer.calls),
-        tools=tools,
-        is_taught=answer.finish_reason in _WHOLE,
+        keys=tuple(sha256(dumps(one)).hexdigest() for one in made.messages),
+        message=made.messages.__getitem__,
+        answer=made.answer,
+        tools=made.tools,
+        is_taught=made.finish_reason in _WHOLE,
     )
-
-
-def _answer(text: str, calls: Sequence[JsonObject]) -> JsonObject:
-    answer: JsonObject = {"role": "assistant", "content": text or None if calls else text}
-    return answer | {"tool_calls": list(calls)} if calls else answer
-
-
-def _plain(sent: JsonObject) -> JsonObject:
-    """A message of a prompt without what only the interface that was spoken knows."""
-    message = {key: sent[key] for key in ("role", "name", "content", "tool_call_id") if sent.get(key) is not None}
-    content = message.get("content")
-    if isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == "text" for part in content):
-        message["content"] = "\n".join(str(part.get("text", "")) for part in content)
-    if calls := sent.get("tool_calls"):
-        message["tool_calls"] = [
-            {"id": call.get("id"), "type": "function", "function": call.get("function")}
-            if isinstance(call, dict)
-            else call  # `fault_of` says that it is not a call
-            for call in (calls if isinstance(calls, list) else [calls])
-        ]
-        message["content"] = message.get("content") or None
-    return message

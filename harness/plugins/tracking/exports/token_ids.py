@@ -26,7 +26,7 @@ class TokenExport:
     path: Path
     answers: int = 0
     without: int = 0
-    """Requests whose answers have no token ids."""
+    """Answers without token ids."""
 
 
 def export_tokens(folder: Path, into: Path, *, dialect: str) -> TokenExport:
@@ -54,9 +54,10 @@ def export_tokens(folder: Path, into: Path, *, dialect: str) -> TokenExport:
 
 def _rows(episode: Episode, found: TokenExport) -> Iterator[JsonObject]:
     for request in episode.requests:
-        tokens = request.tokens
-        found.without += not tokens
-        for number, one in enumerate(tokens):
+        for number, one in enumerate(request.tokens_by_answer):
+            if one is None:
+                found.without += 1
+                continue
             yield {
                 "task": episode.task_id,
                 "trial": episode.trial,

@@ -13,7 +13,7 @@ from harness.codec import dumps
 from harness.journal.prompt_store import put_messages
 from harness.journal.store import RunFolder
 from harness.llm.request_frame import frame_of
-from harness.records import Decided, Record, Refused, Status, Verdict
+from harness.records import Answered, Asked, Decided, Record, Refused, Status, Usage, Verdict
 from tests.journal.episodes import acted, closed, decided, failed, opened, scored, task
 
 PAGE = "[1] link '</script><b>Thé' \u2028 =1+1"
@@ -69,6 +69,31 @@ def decision(run: RunFolder, step: int, prompt: tuple[Message, ...], *calls: Too
         request_id=f"req-{step}",
         at=2.0 + step,
     )
+
+
+def asked(run: RunFolder, number: int, step: int, text: str, *, status: int = 200) -> list[Record]:
+    """A request of an agent's own process, and what it was answered."""
+    put = run.artifacts.put
+    body = {"model": "m", "messages": [{"role": "user", "content": f"page {number}"}], "tools": [LOOK]}
+    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop", "token_ids": [number]}
+    answer = dumps({"prompt_token_ids": [1], "choices": [choice | {"logprobs": {"content": [{"logprob": -0.5}]}}]})
+    return [
+        Asked(number=number, step=step, key=str(number), interface="chat", model="", request=put(dumps(body)), at=1.0),
+        Answered(
+            number=number,
+            status=status,
+            response=put(answer),
+            model="small",
+            usage=Usage(requests=1),
+            elapsed_ms=1.0,
+            at=1.0,
+        ),
+    ]
+
+
+def read_elsewhere(step: int, action: Stop | None = None) -> Decided:
+    """A decision of an agent's own process."""
+    return replace(decided(step, action, reply=""), prompt=(), model="", usage=Usage())
 
 
 def conversation(run: RunFolder) -> list[Record]:

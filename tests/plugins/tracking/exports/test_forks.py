@@ -83,7 +83,8 @@ def test_a_trajectory_is_of_the_model_of_the_fork_and_trains_its_answers_only(fo
     context = {one["content"] for one in trajectory.messages_and_choices if one.get("role") == "assistant"}
     assert context == {"reply 1", "reply 2"}
     (sample,) = samples([group], min_reward=1.0)
-    assert sample["messages"][-1]["content"] == "reply 3"
+    spoken = [one for one in sample["messages"] if one["role"] == "assistant"]
+    assert [(one["content"], one["weight"]) for one in spoken] == [("reply 1", 0), ("reply 2", 0), ("reply 3", 1)]
 
 
 def attributes(span: Any) -> dict[str, Any]:

@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
+from harness.actions import Stop
+from harness.choices import Durability
 from harness.codec import dumps
 from harness.journal.log import read
+from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.tracking.exports.inspect_log import export_inspect
-from tests.plugins.tracking.exports.runs import picture
+from tests.journal.episodes import acted, closed, opened, scored, task
+from tests.plugins.tracking.exports.runs import asked, picture, read_elsewhere
 
 
 def members(path: Path) -> dict[str, Any]:
@@ -42,8 +46,8 @@ def test_samples_without_a_score_say_why(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_that_has_not_begun_all_its_tasks_is_no_whole_one(run: Path, tmp_path: Path) -> None:
-    for task in ("10", "11", "12"):
-        (run / f"{task}.traj.jsonl").unlink()
+    for name in ("10", "11", "12"):
+        (run / f"{name}.traj.jsonl").unlink()
     (run / "run.json").write_bytes(dumps({"tasks": ["9"], "trials": 2}))
     assert members(export_inspect(run, tmp_path / "whole"))["header.json"]["status"] == "success"
     (run / "run.json").write_bytes(dumps({"tasks": ["9", "20", "21"], "trials": 2}))
@@ -67,6 +71,16 @@ def test_the_conversation_has_each_message_once_and_the_pool_too(run: Path, tmp_
     tools = [event for event in sample["events"] if event["event"] == "tool"]
     assert [event["id"] for event in tools] == ["call-1", "call-2", "step-3"]
     assert tools[1]["error"]["message"] == "no such element"
+
+
+def test_requests_of_an_agents_own_process_are_no_empty_messages(tmp_path: Path) -> None:
+    with RunFolder.open(tmp_path / "run", durability=Durability.none) as folder, folder.journal("9") as journal:
+        played = [*asked(folder, 1, 1, "stop"), read_elsewhere(1, Stop(answer="yes")), closed(), scored()]
+        for record in (opened(of=task("9")), acted(0), *played):
+            journal.append(record)
+    sample = members(export_inspect(tmp_path / "run", tmp_path / "out"))["samples/9_epoch_1.json"]
+    assert sample["messages"] == []
+    assert [event["model"] for event in sample["events"] if event["event"] == "model"] == ["small"]
 
 
 def test_a_repeat_is_the_same_file_and_nothing_private_is_in_it(run: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from harness.choices import Durability
 from harness.codec import dumps
 from harness.journal.store import RunFolder
 from harness.main import main
+from harness.plugins.tracking.episodes import run_groups
 from harness.plugins.tracking.exports.sft_rules import fault_of
 from harness.records import Answered, Asked, Decided, Record, Refused, Usage
 from harness.secrets.redaction import Redactor
@@ -336,7 +337,22 @@ def test_whatever_a_process_asked_is_no_error(
 ) -> None:
     body, answer = ANSWERS[interface]
     monkeypatch.setitem(ANSWERS, interface, ({**body, key: value}, answer))
-    assert len(samples(write(tmp_path / "run", ("1", of_a_process(interface), 1.0)))) <= 1
+    folder = write(tmp_path / "run", ("1", of_a_process(interface), 1.0))
+    assert len(samples(folder)) <= 1
+    (group,) = run_groups(folder)
+    assert len(group.trajectories[0].seen or ()) <= 1
+
+
+@pytest.mark.parametrize("key", ["previous_response_id", "conversation"])
+def test_a_request_without_the_conversation_that_its_provider_keeps_is_no_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    body, answer = ANSWERS["responses"]
+    monkeypatch.setitem(ANSWERS, "responses", ({**body, key: "r"}, answer))
+    folder = write(tmp_path / "run", ("1", of_a_process("responses"), 1.0))
+    assert samples(folder) == []
+    (group,) = run_groups(folder)
+    assert group.trajectories[0].messages_and_choices == []
 
 
 def test_secrets_stay_out_and_the_file_appears_whole(tmp_path: Path) -> None:

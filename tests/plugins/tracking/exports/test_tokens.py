@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,11 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
+from harness.actions import Stop
 from harness.api import Tokens
+from harness.choices import Durability
+from harness.codec import dumps
+from harness.journal.store import RunFolder
 from harness.plugins.demo.model.token_bytes import text_of_ids
 from harness.plugins.tracking.exports.formats import TokenIds
 from harness.plugins.tracking.exports.token_ids import export_tokens
@@ -21,6 +26,8 @@ from harness.plugins.tracking.group_reader import read_groups
 from harness.plugins.tracking.trajectory import Trajectory
 from harness.runs import Run
 from tests.e2e.conftest import PROJECT, command, environment
+from tests.journal.episodes import acted, closed, opened, scored, task
+from tests.plugins.tracking.exports.runs import decision, user
 from tests.plugins.tracking.rollouts import model, rollout, root
 
 LOOP = PROJECT / "docs" / "examples" / "agents" / "tool_loop.py"
@@ -117,8 +124,6 @@ def played(folder: Path, *settings: str, killed_after: Sequence[int] = ()) -> Pa
 def test_every_sampled_token_of_a_run_is_exported_and_logged(agent: tuple[str, ...], tmp_path: Path) -> None:
     run = played(tmp_path, *agent, *PLAYED, "task.ids=[0,12]")
     assert check(run, tmp_path / "export") >= 4
-    if agent is PROCESS:
-        return
     (group, _) = read_groups(_logged(run, tmp_path))
     (trajectory,) = group.trajectories
     episode = Run(run).episode("0", 0)
@@ -161,6 +166,27 @@ def test_a_run_without_token_ids_says_so_and_how_to_have_them(
     said = capsys.readouterr().out
     assert path.read_bytes() == b"" and "tokens of 0 answers; " in said and "without token ids" in said
     assert "llm.token_ids=true" in said
+
+
+def test_an_answer_without_token_ids_keeps_its_number_and_is_counted(tmp_path: Path) -> None:
+    def answer(*ids: int) -> bytes:
+        sampled = {"token_ids": ids, "logprobs": {"content": [{"logprob": -0.5} for _ in ids]}} if ids else {}
+        return dumps({"choices": [{"message": {"role": "assistant", "content": "said"}, **sampled}]})
+
+    answers = {"1": (answer(1), answer(2)), "2": (answer(), answer(2)), "3": (answer(1), answer())}
+    with RunFolder.open(tmp_path / "run", durability=Durability.none) as run:
+        for task_id, given in answers.items():
+            earlier, last = map(run.artifacts.put, given)
+            made = replace(decision(run, 1, (user("page"),)), action=Stop(answer="yes"))
+            made = replace(made, earlier_responses=(earlier,), response=last)
+            with run.journal(task_id) as journal:
+                for record in (opened(of=task(task_id)), acted(0), made, closed(), scored(dialect="corrected")):
+                    journal.append(record)
+    found = export_tokens(tmp_path / "run", tmp_path / "out", dialect="corrected")
+    rows = [json.loads(line) for line in found.path.read_bytes().splitlines()]
+    numbered = [(row["task"], row["answer"], row["completion_ids"]) for row in rows]
+    assert numbered == [("1", 0, [1]), ("1", 1, [2]), ("2", 1, [2]), ("3", 0, [1])]
+    assert (found.answers, found.without) == (4, 2)
 
 
 async def test_a_trajectory_keeps_its_tokens(tmp_path: Path) -> None:
