@@ -96,18 +96,16 @@ def plugin_factory(
 
 
 def _why_not_imported(target: str, error: Exception) -> str:
-    """As Python says it, where hydra has only looked for the class."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ModuleNotFoundError):
-        cause = cause.__cause__ or cause.__context__
-    module, _, name = target.rpartition(".")
-    if cause is not None:
-        return f"{cause}; give module.Class of an installed package, or of a file in the current folder"
-    if isinstance(error.__cause__, ImportError | AttributeError) and "Are you sure that" in str(error.__cause__):
-        return f"{module or target} has no class {name}; give module.Class"
-    if error.__cause__ is None:
+    """In Python's words, of what the module raised; hydra says of most errors that the module is not installed."""
+    if (found := error.__cause__) is None:
         return "it is not a class; give module.Class"
-    return error_line(error.__cause__)
+    cause = found.__cause__ or found  # hydra wraps what a module raises
+    module = target.rpartition(".")[0]
+    if isinstance(cause, ModuleNotFoundError):
+        if module and cause.name == target:  # hydra takes what is no attribute for a module
+            return f"{module} has no class {target.rpartition('.')[2]}; give module.Class"
+        return f"{cause}; give module.Class of an installed package, or of a file in the current folder"
+    return error_line(cause)
 
 
 def error_line(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harness.api import (
+    Agent,
     Artifacts,
     Benchmark,
     Closed,
@@ -41,6 +42,8 @@ from harness.evaluation.builder import (
     check_plugins,
     load_tasks,
 )
+from harness.evaluation.plugin_factory import plugin_factory
+from harness.settings.plugin import PluginSettings
 
 pytestmark = pytest.mark.integration
 HERE = __name__
@@ -197,7 +200,7 @@ def test_without_a_file_and_without_a_benchmark_there_are_no_tasks() -> None:
     ("overrides", "sentence"),
     [
         (["agent._target_=no.such.Agent"], "agent._target_=no.such.Agent cannot be imported: "),
-        ([f"agent._target_={HERE}.NoSuch"], "cannot be imported: "),
+        ([f"agent._target_={HERE}.NoSuch"], f"cannot be imported: {HERE} has no class NoSuch; give module.Class"),
         (["agent._target_=os.system"], "agent._target_=os.system cannot be imported: it is not a class"),
         (["agent._target_=os.path.join"], "agent._target_=os.path.join is not a class"),
         (
@@ -232,6 +235,31 @@ def test_a_class_that_does_not_fit_is_one_sentence(overrides: list[str], sentenc
     with pytest.raises(ConfigError, match=sentence) as refused:
         check_plugins(configured(overrides))
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("def f(:", "SyntaxError: invalid syntax"),
+        ("undefined", "NameError: name 'undefined' is not defined"),
+        ("1/0", "ZeroDivisionError: division by zero"),
+        ("from harness.api import Nope", "ImportError: cannot import name 'Nope' from 'harness.api'"),
+        ("open('nope.json')", "FileNotFoundError: .*nope.json"),
+        ("class E(Exception): ...\nraise E('mine')", "E: mine"),
+        ("import not_there_for_cairn", "No module named 'not_there_for_cairn'; give module.Class of an installed"),
+    ],
+)
+@pytest.mark.parametrize("module", ["broken_agent", "agents_of_mine.broken"])
+def test_what_a_module_raises_while_it_is_imported_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, code: str, why: str
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    file = tmp_path.joinpath(*module.split(".")).with_suffix(".py")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(code)
+    with pytest.raises(ConfigError, match=f"agent._target_={module}.Mine cannot be imported: {why}"):
+        plugin_factory("agent", PluginSettings(_target_=f"{module}.Mine"), Agent)
 
 
 def test_what_a_constructor_raises_is_one_sentence() -> None:
