@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,14 +139,44 @@ class Unwritten(Benchmark):
 class Listed(Benchmark):
     """Its tasks are what a test says."""
 
-    def __init__(self, entries: Any = (), error: str = "") -> None:
+    def __init__(self, entries: Any = (), error: str = "", splits: Any = None) -> None:
         self._entries = entries
         self._error = error
+        self._splits = splits
 
     def tasks(self) -> Iterator[Any]:
         yield from self._entries
         if self._error:
             raise KeyError(self._error)
+
+    def splits(self) -> Any:
+        return self._splits
+
+
+class Unforeseen(Exception):
+    """Of no kind that is raised elsewhere."""
+
+
+@pytest.mark.parametrize("error", [Unforeseen("mine"), NameError("undefined")])
+@pytest.mark.parametrize(
+    ("method", "failed"),
+    [
+        ("__init__", f"task._target_={__name__}.Listed cannot be made"),
+        ("tasks", "cannot list the tasks of Listed"),
+        ("splits", "cannot list the splits of Listed"),
+        ("evaluators", "cannot make the evaluators of Listed"),
+    ],
+)
+def test_whatever_a_benchmark_raises_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, method: str, failed: str, error: Exception
+) -> None:
+    def fails(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(Listed, method, fails)
+    task = replace(Config().task, path=None, _target_=f"{HERE}.Listed", split="dev" if method == "splits" else None)
+    with pytest.raises(ConfigError, match=f"^{failed}: {type(error).__name__}: {error}"):
+        load_tasks(replace(Config(), task=task))
 
 
 LISTED = f"task._target_={HERE}.Listed"
