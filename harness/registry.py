@@ -6,7 +6,8 @@ what is registered under it.
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -67,6 +68,25 @@ class Registry:
 
         with plugin_boundary(failed, passes=(HarnessError,)):
             return points[0].load()
+
+    @contextmanager
+    def running(self, name: str) -> Iterator[None]:
+        """What an installed package has registered under this name is run within; what is shipped has no such excuse.
+
+        Raises:
+            ConfigError: It raised something; names it.
+        """
+        if name in self.shipped():
+            yield
+            return
+
+        def failed(error: Exception) -> ConfigError:
+            claimed = " and ".join(one.value for one in installed(self.group).get(name, ()))
+            why = f"{claimed} raised {error_line(error)}"
+            return ConfigError(f"{self.noun}={name}: {why}; fix or uninstall its package")
+
+        with plugin_boundary(failed, passes=(HarnessError, BrokenPipeError)):
+            yield
 
 
 def installed(group: str) -> Mapping[str, tuple["EntryPoint", ...]]:
