@@ -6,7 +6,7 @@ run folder never come here (`config.recorded_config`). Browsers and model client
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -144,11 +144,19 @@ def _split_of(task: TaskSettings, benchmark: Benchmark | None) -> Split | None:
     if name == ALL:
         return None
     with _asking(f"cannot list the splits of {type(benchmark).__name__}"):
-        splits = {} if benchmark is None else dict(benchmark.splits())
+        splits = (
+            {} if benchmark is None else {key: _split_ids(key, ids) for key, ids in dict(benchmark.splits()).items()}
+        )
     if name not in splits:
         known = f"choose one of {', '.join((*splits, ALL))}" if splits else "these tasks have no splits; leave it out"
         raise ConfigError(f"task.split={name[:80]} is unknown; {known}")
-    return Split(name=name, ids=frozenset(splits[name]))
+    return Split(name=name, ids=splits[name])
+
+
+def _split_ids(name: str, ids: object) -> frozenset[str]:
+    if isinstance(ids, str | bytes) or not isinstance(ids, Collection):
+        raise TypeError(f"split {name} is {type(ids).__name__}; give a list of task ids")
+    return frozenset(map(str, ids))
 
 
 def build_agent(config: Config, model: ChatModel, ask_host: AskHost = not_hosted) -> Agent:

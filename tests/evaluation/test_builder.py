@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from harness.api import (
     Agent,
@@ -151,6 +152,24 @@ class Listed(Benchmark):
 
     def splits(self) -> Any:
         return self._splits
+
+
+def test_ids_of_a_split_may_be_numbers() -> None:
+    entries = [yaml.safe_load(SOUND.replace("task_id: a", f"task_id: {number}")) for number in range(2)]
+    task = replace(Config().task, path=None, _target_=f"{HERE}.Listed", split="dev")
+    (chosen,) = load_tasks(
+        replace(Config(), task=replace(task, arguments={"entries": entries, "splits": {"dev": [1]}}))
+    )
+    assert chosen.task_id == "1"
+
+
+@pytest.mark.parametrize("ids", ["01", None, 0])
+def test_a_split_that_is_no_list_of_ids_is_refused(ids: object) -> None:
+    task = replace(Config().task, path=None, _target_=f"{HERE}.Listed", split="dev")
+    with pytest.raises(
+        ConfigError, match=f"splits of Listed: TypeError: split dev is {type(ids).__name__}; give a list"
+    ):
+        load_tasks(replace(Config(), task=replace(task, arguments={"entries": [], "splits": {"dev": ids}})))
 
 
 class Unforeseen(Exception):
