@@ -139,8 +139,9 @@ def _say_sweep(runs: Sequence[tuple[Path, int]]) -> None:
         print_sweep(console, [SweepRun(folder, ExitCode(code)) for folder, code in runs])
         played = [Run(folder) for folder, _ in runs if (folder / "run.json").is_file()]
         for name in SWEEPS.names():
-            for line in SWEEPS.find(name)(played):
-                console.say(line)
+            with SWEEPS.running(name):
+                for line in SWEEPS.find(name)(played):
+                    console.say(line)
     except HarnessError as error:  # each run has said its own results
         _refuse(f"the table of the sweep cannot be made: {error}")
 

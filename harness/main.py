@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(given: Sequence[str]) -> int:
     try:
         options = _parser(given[0] if given else "").parse_args(given)
-        return int(options.module.run(options))
+        return _done(options.command, options)
     except JournalError as error:
         return _refuse(error, ExitCode.UNSCORED)
     except HarnessError as error:
@@ -68,6 +68,15 @@ def _main(given: Sequence[str]) -> int:
         if (known := foreseen(error)) is None:
             raise
         return _refuse(known, ExitCode.USAGE)
+
+
+def _done(name: str, options: argparse.Namespace) -> int:
+    """Raises: ConfigError: The command of an installed package fails, or returns what is no exit code."""
+    with COMMANDS.running(name):
+        code = options.module.run(options)
+    if not isinstance(code, int | None):
+        raise ConfigError(f"command={name}: its `run` returned {type(code).__name__}; return the exit code, or nothing")
+    return int(code or ExitCode.DONE)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -139,6 +148,12 @@ def _command(name: str) -> "Command":
     found: Command = COMMANDS.find(name)
     if missing := [part for part in ("HELP", "EXAMPLE", "arguments", "run") if not hasattr(found, part)]:
         raise ConfigError(f"command={name}: it has no {missing[0]}, which harness.api.Command needs")
+    if wrong := [part for part in ("HELP", "EXAMPLE") if not isinstance(getattr(found, part), str)]:
+        raise ConfigError(f"command={name}: its {wrong[0]} is no text; give one")
+    if name not in COMMANDS.shipped():
+        with COMMANDS.running(name):  # tried out: a command that is added cannot be taken away again
+            found.arguments(tried := _Parser())
+            tried.format_help()
     return found
 
 
