@@ -1,6 +1,6 @@
 """NeMo Gym's gymnasium style over the same sessions: `POST /nemo/reset`, `/nemo/step`, `/nemo/close`.
 
-A session is a cookie. A step is the model's whole Responses object; what is not a score is `mask_sample`.
+A session is a cookie. A step is the model's whole Responses object. An episode without a score ends with an HTTP error.
 """
 
 import json
@@ -46,15 +46,8 @@ class NemoGym:
             raise Problem(VALIDATION_ERROR, "step: give the Responses object")
         action_set, request_id = self._environments.action_set, body.get("_ng_step_request_id")
         wanted, call_ids = _action(body.get("response", body), action_set, request_id)
-        try:
-            turn = await self._sessions.step(request.cookies.get(COOKIE), wanted)
-        except Problem as problem:
-            if "mask_sample" not in problem.more:
-                raise
-            told = {"mask_sample": True, "_ng_failure_class": problem.more["failure_class"]}
-            told |= {"failure_reason": problem.more["failure_reason"]}
-            ended = {"observation": None, "reward": 0.0, "terminated": False, "truncated": True}
-            return Answer(ended | told | {"info": {"tool_outputs": []}})
+        # A failure stays an error: of an answer, NeMo Gym's agent would drop `mask_sample` and hand on the reward of 0.
+        turn = await self._sessions.step(request.cookies.get(COOKIE), wanted)
         # The next request needs an output for each call of the last reply.
         said = [_text(turn), *[_ONE_A_STEP] * (len(call_ids) - 1)]
         outputs = [{"call_id": call_id, "output": output} for call_id, output in zip(call_ids, said, strict=False)]

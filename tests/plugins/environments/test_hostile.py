@@ -9,6 +9,7 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 
+from harness.plugins.environments.problem import Problem
 from tests.plugins.environments.stand import stand
 from tests.waiting import until
 
@@ -80,6 +81,21 @@ async def test_what_a_model_of_nemo_gym_thinks_is_not_its_action(tmp_path: Path)
         await http.post("/nemo/reset", json={"task": "0"})
         await http.post("/nemo/step", json={"output": [thought, said]})
         assert [one["order"]["text"] for one in there.lanes.orders] == ["stop [x]"]
+
+
+async def test_a_failure_is_no_reward_of_nemo_gym(tmp_path: Path) -> None:
+    """Its agent knows no `mask_sample`: only a status says that there is no sample."""
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=600) as http:
+        await http.post("/nemo/reset", json={"task": "0"})
+        [play] = there.served._plays.values()
+        play.failure = Problem.infrastructure("BrowserCrashed", "the browser is gone")
+        there.served._give_back(play, "its browser is gone")
+        said = {"type": "message", "content": [{"type": "output_text", "text": "stop [x]"}]}
+        answer = await http.post("/nemo/step", json={"output": [said]})
+        assert answer.status_code == 500 and "reward" not in answer.text
+        detail = answer.json()["detail"]
+        assert (detail["mask_sample"], detail["failure_class"]) == (True, "BrowserCrashed")
+        assert (await http.post("/nemo/close")).json() == {"status": "closed"}
 
 
 async def test_of_parallel_calls_of_nemo_gym_the_first_is_performed_and_all_get_an_output(tmp_path: Path) -> None:
