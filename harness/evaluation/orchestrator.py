@@ -294,7 +294,7 @@ def _starting(config: Config) -> str:
 
 
 def _display(wanted: Display, console: Terminal, board: LiveStats) -> LiveDisplay | PlainDisplay:
-    if wanted is Display.live or (wanted is Display.auto and console.is_terminal):
+    if wanted is Display.live or (wanted is Display.auto and console.is_tty):
         return LiveDisplay(console, board)
     return PlainDisplay(console, board)
 

@@ -64,10 +64,10 @@ def missing_judge(config: Config, tasks: Iterable[Task]) -> str:
     """The sentence about tasks that need a judge where none is set; "" = nothing is missing."""
     if not (number := len(unjudged_tasks(config, tasks))):
         return ""
-    needs, stay = ("1 task needs a judge", "it stays") if number == 1 else (f"{number} tasks need a judge", "they stay")
+    tasks_may = "1 task may" if number == 1 else f"{number} tasks may"
     return (
-        f"{needs}, and none is set: {stay} unscored; set one, as in judge=openai judge.model=NAME, now or later with"
-        " harness score"
+        f"{tasks_may} need a judge, and none is set: what only a judge can decide stays unscored; set one, as in"
+        " judge=openai judge.model=NAME, now or later with harness score"
     )
 
 

@@ -5,6 +5,7 @@ of its characters controls the terminal. Knows nothing of runs.
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
@@ -17,7 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.escape import flat, one_line, visible
+from harness.reports.github import reads_annotations
 
+_COMMAND = re.compile(r"^[ \t]*:(?=:)|##(?=\[)", re.MULTILINE)
+"""How a workflow command begins for GitHub's runner: the first form in a line of its own, the second anywhere."""
 _UNCUT = 10_000
 """Width of an output that is not a terminal, in characters: a log or another program must get whole rows."""
 
@@ -26,14 +30,17 @@ class Terminal(Console):
     """Writes to stdout until it is closed."""
 
     def __init__(self, *, highlight: bool = True, soft_wrap: bool = False) -> None:
+        self._output = _Output(sys.stdout, is_inert=reads_annotations(os.environ))
         super().__init__(
-            file=cast("IO[str]", _Output(sys.stdout)),
+            file=cast("IO[str]", self._output),
             width=None if sys.stdout.isatty() else _UNCUT,
             highlight=highlight,
             soft_wrap=soft_wrap,
             # Else `:name:` in the text of a page becomes a picture.
             emoji=False,
         )
+        self.is_tty = sys.stdout.isatty()
+        """Whether a person looks at it; `is_terminal` is also true where FORCE_COLOR asks for colours in a log."""
         self.lost: Callable[[], object] = lambda: None
         """Called when stdout is closed; maybe in another thread."""
 
@@ -56,6 +63,12 @@ class Terminal(Console):
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=visible(segment.text))
 
+    def exactly(self, text: str) -> None:
+        """What a program reads: JSON, or workflow commands of our own."""
+        was_inert, self._output.is_inert = self._output.is_inert, False
+        self.out(text, highlight=False)
+        self._output.is_inert = was_inert
+
     def on_broken_pipe(self) -> None:
         """Rich would end the process with code 1."""
         self.quiet = True
@@ -69,10 +82,14 @@ class Terminal(Console):
 class _Output:
     """A stream on which everything that cannot be written is a broken pipe, as it is for rich."""
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: IO[str], *, is_inert: bool) -> None:
         self._stream = stream
+        self.is_inert = is_inert
+        """Whether nothing that is written may be a workflow command."""
 
     def write(self, text: str) -> int:
+        if self.is_inert:
+            text = _COMMAND.sub(lambda found: found[0] + "\\", text)
         try:
             return self._stream.write(text)
         except OSError as exc:  # EIO, when the terminal has hung up

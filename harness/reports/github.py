@@ -17,7 +17,12 @@ def wants_summary(environment: Mapping[str, str]) -> bool:
     return bool(environment.get(_STEP_SUMMARY))
 
 
-def append_step_summary(text: str, environment: Mapping[str, str]) -> None:
+def append_step_summary(text: str, environment: Mapping[str, str]) -> str:
+    """Returns why it was not added, as where a container has GitHub's environment without its files; "" = it was."""
     if path := environment.get(_STEP_SUMMARY):
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(text)
+        try:
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            return f"the summary is not added to {_STEP_SUMMARY}={path}: {error.strerror}"
+    return ""

@@ -199,7 +199,7 @@ def exit_code(
     # Divided, not multiplied: 0.55 * 100 is a little above 55.
     is_low = fail_under is not None and at_most < fail_under
     if is_low:
-        console.print(f"below fail_under={fail_under:g}: the success rate is {percent(found.rate.value)}")
+        console.print(f"below fail_under={fail_under:g}: {found.passed} of {found.episodes} passed")
     if low or is_low:
         return ExitCode.BELOW
     return ExitCode.UNSCORED if left_out or found.unscored else ExitCode.DONE

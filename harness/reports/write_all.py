@@ -2,11 +2,10 @@
 
 import os
 
-from rich.console import Console
-
 from harness.journal.store import RunFolder
 from harness.reports.basis import basis
 from harness.reports.ci import annotations, junit, markdown
+from harness.reports.console import Terminal
 from harness.reports.github import append_step_summary, reads_annotations
 from harness.runs.about import RunInfo
 from harness.runs.baselines import baselines_of
@@ -15,7 +14,7 @@ from harness.runs.run import Run
 from harness.runs.statistics import beside, statistics_of
 
 
-def write_reports(folder: RunFolder, known: RunInfo, run: Run, *, console: Console) -> None:
+def write_reports(folder: RunFolder, known: RunInfo, run: Run, *, console: Terminal) -> None:
     """Write what CI systems read.
 
     Args:
@@ -37,7 +36,8 @@ def write_reports(folder: RunFolder, known: RunInfo, run: Run, *, console: Conso
         made_with=basis(run.folder, known.dialect, found),
     )
     folder.write("summary.md", text.encode())
-    append_step_summary(text, os.environ)
+    if why_not := append_step_summary(text, os.environ):
+        console.say(why_not)
     if reads_annotations(os.environ):
         for line in annotations(results):
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            console.exactly(line)

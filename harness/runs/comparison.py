@@ -169,6 +169,11 @@ class Comparison:
         tasks = set(self.unscored_after) - set(self.unscored_before)
         return frozenset(tasks | (set(self.trials_unscored_after) - set(self.trials_unscored_before)))
 
+    @property
+    def least_p(self) -> float:
+        """p if every task of the comparison were lost: no lower one is possible."""
+        return sign_test(self.pairs, 0)
+
     def regressed(self, level: float) -> bool:
         """Whether the later run is worse and lost more tasks than it gained, and chance alone would hardly make it so.
 
@@ -195,6 +200,7 @@ def side_of(run: Run) -> Side:
     """
     if run.damaged:
         raise run.damaged[0]
+    run = run.current()  # what earlier starts played besides is no longer the run's
     return Side(
         about=run.about, rows=run.results, folder=run.folder, measured=lambda tasks: measures_of(run, frozenset(tasks))
     )

@@ -250,10 +250,10 @@ def test_a_dry_run_says_what_is_missing(start_here: Callable[..., Start], settin
     done = start_here(*settings, "run.dry=true")
     assert done.code == 0
     assert "site shop cannot be reached at" in done.out
-    assert "2 tasks need a judge, and none is set: they stay unscored" in done.out
+    assert "2 tasks may need a judge, and none is set: what only a judge can decide stays unscored" in done.out
     assert not done.folder.exists()
 
 
 def test_a_plan_says_it_too(harness_here: Callable[..., Start], settings: tuple[str, ...]) -> None:
     done = harness_here("plan", *settings)
-    assert "site shop cannot be reached at" in done.out and "2 tasks need a judge" in done.out
+    assert "site shop cannot be reached at" in done.out and "2 tasks may need a judge" in done.out

@@ -8,6 +8,7 @@ import pytest
 
 from harness.journal.index import scan
 from harness.reports.ci import MOST_ANNOTATIONS, annotations, junit, markdown
+from harness.reports.console import Terminal
 from harness.reports.github import append_step_summary
 from harness.runs.about import RunInfo, run_info
 from harness.runs.results import Result, results_of, selected
@@ -97,6 +98,29 @@ def test_the_step_summary_is_added_to(tmp_path: Path) -> None:
     append_step_summary("after\n", {"GITHUB_STEP_SUMMARY": str(path)})
     append_step_summary("nowhere\n", {})
     assert path.read_text() == "before\nafter\n"
+    assert "No such file" in append_step_summary("x", {"GITHUB_STEP_SUMMARY": str(tmp_path / "none" / "summary")})
+
+
+def test_foreign_text_is_no_command_to_githubs_runner(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "find ##[set-env name=PATH]/tmp/x\n  ::stop-commands::x"
+    Terminal().print(evil, markup=False)
+    assert "##[set-env" in capsys.readouterr().out
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    console = Terminal()
+    console.print(evil, markup=False)
+    console.exactly("::error title=task 1::it failed")
+    said = capsys.readouterr().out
+    assert "##[" not in said and "  ::" not in said
+    assert said.endswith("::error title=task 1::it failed\n")
+
+
+def test_colours_in_a_log_are_no_person_that_looks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert not Terminal().is_tty
 
 
 def test_tasks_of_earlier_starts_are_left_out(known_and_rows: tuple[RunInfo, tuple[Result, ...]]) -> None:

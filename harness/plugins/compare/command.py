@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="P",
         help="exit 1 if a run has a lower rate and lost more tasks than it gained, with an exact p of at most P; 3 if"
-        " tasks or trials scored in RUN_A are unscored in it",
+        " tasks or trials scored in RUN_A are unscored in it, or none is scored in both",
     )
 
 
@@ -38,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.runs import Run, escaped
     from harness.runs.comparison import compare_runs
     from harness.runs.opened_run import run_or_bundle
+    from harness.runs.trials import amount
 
     level = options.fail_if_regressed
     if level is not None and not 0 < level <= 1:
@@ -49,16 +50,22 @@ def run(options: argparse.Namespace) -> int:
             sys.stderr.write(f"harness: {flat(f'{path}: {notice}')}\n")
         first = Run(before.folder, scoring=options.scoring)
         found = compare_runs(first, [Run(one.folder, scoring=first.scoring) for one in after])
+    console = Terminal()
     if options.html:
         COMPARISON_PAGES.find("html")(options.html, found)
     if options.json:
-        sys.stdout.write(escaped(dumps(found, pretty=True).decode()))
+        console.exactly(escaped(dumps(found, pretty=True).decode()))
     else:
-        console = Terminal()
         for one in found:
             print_comparison(console, one)
     if level is None:
         return ExitCode.DONE
+    for one in found:
+        if one.pairs and one.least_p > level:
+            sys.stderr.write(
+                f"harness: --fail-if-regressed {level:g} cannot fail with {amount(one.pairs, 'common task')}: p is at"
+                f" least {one.least_p:.3g}; compare more tasks, or give a larger number\n"
+            )
     if any(one.regressed(level) for one in found):
         return ExitCode.BELOW
-    return ExitCode.UNSCORED if any(one.newly_unscored for one in found) else ExitCode.DONE
+    return ExitCode.UNSCORED if any(one.newly_unscored or not one.pairs for one in found) else ExitCode.DONE

@@ -20,13 +20,7 @@ def print_comparison(console: Console, found: Comparison) -> None:
     for one in (found.before, found.after):
         if one.fork is not None:
             _say(console, f"{one.name} is a fork of {one.fork}")
-    low, high = points(found.difference.low), points(found.difference.high)
-    _say(
-        console,
-        f"passed {percent(found.rate_before)} → {percent(found.rate_after)}, "
-        f"difference {points(found.difference.value)} (95% from {low} to {high}, bootstrap over intent templates)",
-    )
-    _say(console, f"gained {len(found.gained)}, lost {len(found.lost)}, exact two-sided p = {found.p:.6g}")
+    _rates(console, found)
     _say(console, sentence(found.baselines))
     for where, own in (("before", found.verified_before), ("after", found.verified_after)):
         if own is not None:
@@ -54,6 +48,19 @@ def print_comparison(console: Console, found: Comparison) -> None:
     _measures(console, found)
     _trials(console, found)
     _left_out(console, found)
+
+
+def _rates(console: Console, found: Comparison) -> None:
+    if not found.pairs:
+        _say(console, "no task has a score in both")
+        return
+    low, high = points(found.difference.low), points(found.difference.high)
+    _say(
+        console,
+        f"passed {percent(found.rate_before)} → {percent(found.rate_after)}, "
+        f"difference {points(found.difference.value)} (95% from {low} to {high}, bootstrap over intent templates)",
+    )
+    _say(console, f"gained {len(found.gained)}, lost {len(found.lost)}, exact two-sided p = {found.p:.6g}")
 
 
 def _flips(console: Console, what: str, pairs: Sequence[Pair]) -> None:

@@ -85,7 +85,7 @@ def _print(found: "Iterable[DescribedSetting]") -> None:
     is_narrow = terminal.width < _WIDE_ENOUGH
     table.add_column("setting", no_wrap=True)
     if not is_narrow:
-        table.add_column("default", max_width=_WIDEST_DEFAULT if terminal.is_terminal else None, overflow="fold")
+        table.add_column("default", max_width=_WIDEST_DEFAULT if terminal.is_tty else None, overflow="fold")
     table.add_column("meaning", overflow="fold")
     for one in found:
         if is_narrow:

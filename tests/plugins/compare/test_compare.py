@@ -78,6 +78,27 @@ def test_a_regression_fails_when_it_is_unlikely_enough(tmp_path: Path, lost: int
     assert main(["compare", before, after, "--fail-if-regressed", level]) == code
 
 
+def test_a_gate_that_compares_nothing_or_cannot_fail_says_so(tmp_path: Path, capsys: Output) -> None:
+    before, after = pair(tmp_path, [Shape(steps=1)] * 5, [Shape(steps=1, score=0.0)] * 5)
+    gate = ("--fail-if-regressed", "0.05")
+    assert main(["compare", before, after, *gate]) == 0
+    assert "cannot fail with 5 common tasks: p is at least 0.0625" in capsys.readouterr().err
+    for journal in Path(before).glob("*.traj.jsonl"):
+        journal.unlink()
+    assert main(["compare", before, after, *gate]) == 3
+    assert "no task has a score in both" in capsys.readouterr().out
+
+
+def test_what_a_run_is_no_longer_about_is_not_compared(tmp_path: Path, capsys: Output) -> None:
+    """Journals of an earlier start, as of a restored cache, stay in the folder."""
+    before, after = pair(tmp_path, [Shape(steps=1)] * 10, [Shape(steps=1)] * 2 + [Shape(steps=1, score=0.0)] * 8)
+    about = json.loads((Path(after) / "run.json").read_bytes())
+    (Path(after) / "run.json").write_text(json.dumps(about | {"tasks": ["0", "1"]}))
+    assert main(["compare", before, after, "--fail-if-regressed", "0.05"]) == 0
+    _, found = compared(capsys, before, after)
+    assert (found["pairs"], found["rate_after"]) == (2, 1.0)
+
+
 def test_unscored_tasks_are_never_a_success(tmp_path: Path, capsys: Output) -> None:
     shapes = [Shape(steps=1)] * 6
     before, after = pair(tmp_path, shapes, [Shape(steps=1), *[Shape(steps=1, failure="BrowserCrashed")] * 5])
