@@ -29,9 +29,11 @@ MAX_NUMBER = 2**53
 LONGEST_S = 2_000_000.0
 """23 days; the timers of Chromium and its driver hold no more milliseconds than 31 bits."""
 COUNT = ValueRange(0, MAX_NUMBER)
+"""Of a number that nothing else is said of."""
 AT_LEAST_ONE = ValueRange(1, MAX_NUMBER)
 POSITIVE = ValueRange(0, MAX_NUMBER, above=True)
 TIME = ValueRange(0, LONGEST_S, above=True)
+"""Of seconds."""
 SHARE = ValueRange(0, 1)
 RETRIES = ("infra", "failed", "all")
 

@@ -26,7 +26,7 @@ from harness.config.option_order import any_help_accepted, options_first
 from harness.config.override_errors import sentence
 from harness.config.plugin_packages import choose_plainly, plugin_folders, search_plugins
 from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
-from harness.escape import flat
+from harness.escape import flat, print_any_character
 from harness.files.disk import foreseen
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
 from harness.secrets.redacting_stream import redact_output, redacted_output, restore_output
@@ -54,6 +54,7 @@ def run(arguments: Sequence[str], *, program: str = "run.py", begun: float | Non
         begun: When the command began, by `time.monotonic`; None = now.
     """
     begun = time.monotonic() if begun is None else begun
+    print_any_character()
     sys.argv = [program, *arguments]  # hydra reads it
     try:
         with InternalErrorGuard(program, redact=lambda text: without_secrets(text, arguments)) as fault:
@@ -138,8 +139,9 @@ def _say_sweep(runs: Sequence[tuple[Path, int]]) -> None:
         print_sweep(console, [SweepRun(folder, ExitCode(code)) for folder, code in runs])
         played = [Run(folder) for folder, _ in runs if (folder / "run.json").is_file()]
         for name in SWEEPS.names():
-            for line in SWEEPS.find(name)(played):
-                console.say(line)
+            with SWEEPS.running(name):
+                for line in SWEEPS.find(name)(played):
+                    console.say(line)
     except HarnessError as error:  # each run has said its own results
         _refuse(f"the table of the sweep cannot be made: {error}")
 

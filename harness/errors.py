@@ -213,6 +213,11 @@ class JournalLocked(UsageError):
         self.holder = holder
 
 
+def error_line(error: BaseException) -> str:
+    """Type and message, in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
 @contextmanager
 def plugin_boundary(
     failed: Callable[[Exception], HarnessError], *, passes: tuple[type[Exception], ...]

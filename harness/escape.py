@@ -6,8 +6,10 @@ Page text and model output may hold control characters (which command terminals 
 
 import logging
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from io import TextIOWrapper
 from json import dumps
 
 _UNSEEN = re.compile(
@@ -37,6 +39,12 @@ def one_line(text: str, limit: int = 0) -> str:
 def listed(names: Sequence[str], most: int = 20) -> str:
     """`a, b and 3 more`."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def print_any_character() -> None:
+    """Let standard output show what its encoding lacks as an escape; that was an error in the middle of a table."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def escaped(json: str) -> str:

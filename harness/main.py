@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from harness import __version__
 from harness.errors import ConfigError, ExitCode, HarnessError, JournalError
-from harness.escape import flat
+from harness.escape import flat, print_any_character
 from harness.files.disk import foreseen
 from harness.internal_error import InternalErrorGuard, without_secrets
 from harness.registry import Registry
@@ -26,17 +26,12 @@ COMMANDS = Registry(
     noun="command",
     core={
         "fork": "harness.commands.fork",
-        "compare": "harness.commands.compare",
         "show": "harness.commands.show",
         "replay": "harness.commands.replay",
         "score": "harness.commands.score",
         "plan": "harness.commands.plan",
         "cache": "harness.commands.cache",
-        "clean": "harness.commands.clean",
-        "new": "harness.commands.new",
-        "settings": "harness.commands.settings",
         "doctor": "harness.commands.doctor",
-        "completion": "harness.commands.completion",
     },
 )
 """Each a module (`harness.api.Command`)."""
@@ -44,6 +39,7 @@ COMMANDS = Registry(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the first argument names; returns the exit code."""
+    print_any_character()
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Before argparse, because hydra reads all that follows.
     if given[:1] == ["run"]:
@@ -59,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(given: Sequence[str]) -> int:
     try:
         options = _parser(given[0] if given else "").parse_args(given)
-        return int(options.module.run(options))
+        return _done(options.command, options)
     except JournalError as error:
         return _refuse(error, ExitCode.UNSCORED)
     except HarnessError as error:
@@ -72,6 +68,15 @@ def _main(given: Sequence[str]) -> int:
         if (known := foreseen(error)) is None:
             raise
         return _refuse(known, ExitCode.USAGE)
+
+
+def _done(name: str, options: argparse.Namespace) -> int:
+    """Raises: ConfigError: The command of an installed package fails, or returns what is no exit code."""
+    with COMMANDS.running(name):
+        code = options.module.run(options)
+    if not isinstance(code, int | None):
+        raise ConfigError(f"command={name}: its `run` returned {type(code).__name__}; return the exit code, or nothing")
+    return int(code or ExitCode.DONE)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -143,6 +148,12 @@ def _command(name: str) -> "Command":
     found: Command = COMMANDS.find(name)
     if missing := [part for part in ("HELP", "EXAMPLE", "arguments", "run") if not hasattr(found, part)]:
         raise ConfigError(f"command={name}: it has no {missing[0]}, which harness.api.Command needs")
+    if wrong := [part for part in ("HELP", "EXAMPLE") if not isinstance(getattr(found, part), str)]:
+        raise ConfigError(f"command={name}: its {wrong[0]} is no text; give one")
+    if name not in COMMANDS.shipped():
+        with COMMANDS.running(name):  # tried out: a command that is added cannot be taken away again
+            found.arguments(tried := _Parser())
+            tried.format_help()
     return found
 
 

@@ -6,7 +6,8 @@ what is registered under it.
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -14,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, HarnessError, error_line, plugin_boundary
 from harness.shelf import on_shelf
 
 if TYPE_CHECKING:
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
 _OURS = b"[cairn."
 """How the name of each of our groups begins in a file of entry points."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_NOT_LOADED = (
-    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError),
-    *(OSError, RuntimeError, SyntaxError, TypeError, ValueError),
-)
-"""What importing a stranger's module may raise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +61,32 @@ class Registry:
         if len(points) > 1:
             claimed = " and ".join(one.value for one in points)
             raise ConfigError(f"{self.noun}={name}: {claimed} have the same name; uninstall one of the packages")
-        try:
+
+        def failed(error: Exception) -> ConfigError:
+            why = f"{points[0].value} cannot be loaded: {error_line(error)}"
+            return ConfigError(f"{self.noun}={name}: {why}; fix or uninstall its package")
+
+        with plugin_boundary(failed, passes=(HarnessError,)):
             return points[0].load()
-        except _NOT_LOADED as error:
-            why = " ".join(str(error).split())[:300]
-            raise ConfigError(
-                f"{self.noun}={name}: {points[0].value} cannot be loaded: {why}; fix or uninstall its package"
-            ) from error
+
+    @contextmanager
+    def running(self, name: str) -> Iterator[None]:
+        """What an installed package has registered under this name is run within; what is shipped has no such excuse.
+
+        Raises:
+            ConfigError: It raised something; names it.
+        """
+        if name in self.shipped():
+            yield
+            return
+
+        def failed(error: Exception) -> ConfigError:
+            claimed = " and ".join(one.value for one in installed(self.group).get(name, ()))
+            why = f"{claimed} raised {error_line(error)}"
+            return ConfigError(f"{self.noun}={name}: {why}; fix or uninstall its package")
+
+        with plugin_boundary(failed, passes=(HarnessError, BrokenPipeError)):
+            yield
 
 
 def installed(group: str) -> Mapping[str, tuple["EntryPoint", ...]]:

@@ -14,6 +14,11 @@ _PACKAGE = Path(__file__).parent
 SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "cairn.commands": {
+            "compare": "harness.plugins.compare.command",
+            "clean": "harness.plugins.clean.command",
+            "new": "harness.plugins.new.command",
+            "settings": "harness.plugins.settings_reference.command",
+            "completion": "harness.plugins.completion.command",
             "attribute": "harness.plugins.attribution.command",
             "record": "harness.plugins.record.command",
             "diff": "harness.plugins.diff.command",
@@ -27,7 +32,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "judge-check": "harness.plugins.judge_check.command",
             "audit": "harness.plugins.audit.command",
             "report": "harness.plugins.html_report.command",
-            "import": "harness.commands.import_",
+            "import": "harness.plugins.webarena.import_command",
             "export": "harness.plugins.tracking.exports.command",
             "bundle": "harness.plugins.bundles.bundle_command",
             "verify": "harness.plugins.bundles.verify_command",
@@ -90,7 +95,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "cairn.sweeps": {"matrix": "harness.plugins.matrix.command:of_sweep"},
         "cairn.task_diffs": {"html": "harness.plugins.diff.page:write_diff"},
         "cairn.trackers": {"art": "harness.plugins.tracking.run_tracker:RunTracker"},
-        "cairn.scorers": {"verified": "harness.plugins.webarena_verified.whole_run:score_folder"},
+        "cairn.scorers": {"verified": "harness.plugins.webarena_verified.run_score:score_verified"},
         "cairn.viewer_pages": {
             "label": "harness.plugins.labels.viewer_page:LabelQueue",
             "matrix": "harness.plugins.matrix.viewer_page:MatrixPage",

@@ -51,8 +51,8 @@ OWNERS = {
     "tenacity": {"llm", "tracking"},
     "orjson": {"codec"},
     "ahocorasick_rs": {"secrets"},
-    "hydra": {"config", "cli", "evaluation"},
-    "omegaconf": {"config", "cli", "evaluation"},
+    "hydra": {"config", "cli", "evaluation", "settings_reference"},
+    "omegaconf": {"config", "cli", "evaluation", "settings_reference"},
     "starlette": {"demo", "doors", "environments", "html_report", "human", "miniwob", "process_agent"},
     "uvicorn": {"loopback_server"},
     "websockets": {"environments", "process_agent"},
@@ -71,9 +71,11 @@ OWNERS = {
         "bundles",
         "process_agent",
         "attribution",
+        "compare",
         "diff",
         "policies",
         "attacks",
+        "settings_reference",
     },
     "pyarrow": {"tracking"},
     "wandb": {"tracking"},
@@ -188,7 +190,7 @@ def test_a_plugin_imports_only_what_is_public() -> None:
 
 def shown_imports() -> Iterator[tuple[Path, str]]:
     """What people are shown: in pages, in examples, in the packages that `harness new` writes. `main` is the program."""
-    folders = (("docs", "*.md"), ("docs/examples", "*.py"), ("harness/commands/templates", "*.template"))
+    folders = (("docs", "*.md"), ("docs/examples", "*.py"), ("harness/plugins/new/templates", "*.template"))
     for folder, pattern in folders:
         for path in sorted((PROJECT / folder).rglob(pattern)):
             for module, names in _IMPORT.findall(path.read_text()):

@@ -9,6 +9,8 @@ from harness import registry, shelf
 from harness.errors import ConfigError
 from harness.registry import Registry
 
+UNLISTED = ("undefined", "class E(Exception): ...\nraise E('mine')")
+"""Code whose errors are of no kind that one would think of."""
 LAMPS = Registry(group="cairn.lamps", noun="lamp", core={"plain": "json:loads", "whole": "json"})
 
 
@@ -44,7 +46,8 @@ def test_a_name_that_nothing_is_registered_under_imports_nothing(name: str) -> N
 
 
 @pytest.mark.parametrize(
-    "code", ["import no_such_module", "Wick = 1 / 0", "def", "raise RuntimeError('no\\noil')", "class Other: ..."]
+    "code",
+    ["import no_such_module", "Wick = 1 / 0", "def", "raise RuntimeError('no\\noil')", "class Other: ...", *UNLISTED],
 )
 def test_a_package_that_cannot_be_loaded_is_one_sentence(place: Path, code: str) -> None:
     install(place, "broken_for_cairn", "wick = broken_for_cairn:Wick\n", code)

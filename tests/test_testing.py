@@ -1,5 +1,6 @@
 """The shipped test doubles, and with them what a plug-in that breaks its protocol costs: its own task."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from harness.api import Agent, Decision, EvaluatorError, Finding, Goto, InvalidAction, Message, Reply, Stop
 from harness.errors import InfraError, JournalError, ModelRejected, PluginFailed
 from harness.evaluators.scorer import Scorer
-from harness.records import Episode, Status
+from harness.records import Episode, Eval, Status, Usage
 from harness.testing import MemoryArtifacts, MemoryJournal, ScriptedModel, a_task, closed, play
 
 PAGES = ("[1] link 'one'", "[1] link 'two'", "[1] link 'three'")
@@ -87,6 +88,37 @@ async def test_an_evaluator_that_fails_leaves_its_own_verdict_unscored(given: An
     scored = await scorer.score(a_task(eval_types=("mine", "good")), closed("7"), MemoryArtifacts())
     bad, good = scored.verdicts
     assert (bad.status, bad.why, good.value) == (Status.ERROR, why, 1.0) and scored.value is None
+
+
+class Judges(Gives):
+    name = "strange"
+
+    async def judge(self, *_: Any) -> Any:
+        return await self.decide()
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (TimeoutError("60 s"), "the judge strange raised TimeoutError: 60 s"),
+        (KeyError("choices"), "the judge strange raised KeyError: 'choices'"),
+        (PluginFailed("broken"), "the judge strange raised PluginFailed: broken"),
+        ("correct", "the judge strange returned str, not a Reply"),
+        (None, "the judge strange returned NoneType, not a Reply"),
+        (Reply(text=None), "cannot be recorded: reply: text expected, not NoneType"),  # type: ignore[arg-type]
+        (Reply(text="correct", usage=None), "cannot be recorded: usage: Usage expected"),  # type: ignore[arg-type]
+        (Reply(text="correct", usage=Usage(cost_usd=float("nan"))), "cannot be recorded: usage.cost_usd: NaN"),
+        (Reply(text="correct", raw="text"), "returned a Reply whose raw is not bytes"),  # type: ignore[arg-type]
+    ],
+    ids=lambda value: str(value)[:40],
+)
+async def test_a_judge_that_breaks_its_protocol_leaves_its_own_task_unscored(given: Any, why: str) -> None:
+    reference = Eval(eval_types=("string_match",), reference_answers={"fuzzy_match": ["seven"]})
+    journal = MemoryJournal()
+    agent: Agent = Gives(Decision(action=Stop(answer="7")))
+    episode = await play(agent, "page", task=replace(a_task(), eval=reference), judge=Judges(given), journal=journal)
+    score = episode.scores["corrected"]
+    assert score.status is Status.ERROR and why in score.verdicts[0].why
 
 
 async def test_what_a_person_must_act_on_still_stops_the_run() -> None:

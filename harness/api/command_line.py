@@ -7,10 +7,11 @@ from harness.commands.opened_runs import open_runs, say_left_out
 from harness.commands.own_settings import add_own_settings, quoted
 from harness.commands.scoring_option import add_scoring
 from harness.registry import Registry
-from harness.reports.page_writers import FURTHER_PAGES, TASK_DIFFS, write_further_page
+from harness.reports.page_writers import COMPARISON_PAGES, FURTHER_PAGES, TASK_DIFFS, write_further_page
 from harness.reports.viewer_pages import VIEWER_PAGES, PageAnswer, PageRequest, ViewerPage
 
 __all__ = [
+    "COMPARISON_PAGES",
     "FURTHER_PAGES",
     "TASK_DIFFS",
     "VIEWER_PAGES",

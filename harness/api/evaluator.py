@@ -165,6 +165,7 @@ class Judge(Protocol):
         `fuzzy_match`, one of `same`, `different` for a `same_reason`; for a `prompt` as the messages ask for it.
 
         Raises:
-            ModelUnavailable, RequestRefused: There is no answer; the task stays unscored.
+            ModelUnavailable, RequestRefused: There is no answer. These, any other exception but one that ends the run
+                (`ModelRejected`), and what is no `Reply` leave the task unscored.
         """
         ...

@@ -4,8 +4,8 @@ For plug-ins that pack, merge, import or check runs. To read a run, take `harnes
 """
 
 from harness.journal.final_state import FinalState, final_state, read_final_state
-from harness.journal.garbage import named_digests
-from harness.journal.index import EpisodeResult, scan
+from harness.journal.garbage import find_garbage, named_digests, remove
+from harness.journal.index import EpisodeResult, IndexEntry, read_entry, read_index, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import Journal, read
 from harness.journal.memory_artifacts import MemoryArtifacts
@@ -20,11 +20,13 @@ __all__ = [
     "ArtifactStore",
     "EpisodeResult",
     "FinalState",
+    "IndexEntry",
     "Journal",
     "MemoryArtifacts",
     "RunFolder",
     "RunLock",
     "final_state",
+    "find_garbage",
     "is_run_folder",
     "journal_name",
     "journals_in",
@@ -34,8 +36,11 @@ __all__ = [
     "named_digests",
     "picture_in",
     "read",
+    "read_entry",
     "read_final_state",
+    "read_index",
     "read_message",
+    "remove",
     "scan",
     "shards_of",
     "stored",

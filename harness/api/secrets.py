@@ -4,14 +4,16 @@ For plug-ins that write what a page, a model or a person's settings said.
 """
 
 from harness.commands.run_redactor import run_redactor
-from harness.secrets.config_secrets import config_secrets
+from harness.secrets.config_secrets import REDACTED, config_secrets, redacted_settings
 from harness.secrets.redaction import NO_SECRETS, Redactor
 from harness.secrets.secret_detection import secrets_in
 
 __all__ = [
     "NO_SECRETS",
+    "REDACTED",
     "Redactor",
     "config_secrets",
+    "redacted_settings",
     "run_redactor",
     "secrets_in",
 ]

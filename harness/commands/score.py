@@ -10,6 +10,7 @@ from harness.commands.own_settings import add_own_settings
 from harness.commands.scoring_option import add_scoring
 from harness.errors import ConfigError, ExitCode
 from harness.escape import listed
+from harness.registry import Registry
 from harness.runs.notes import rescored_name
 from harness.runs.trials import amount
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 HELP = "score a run again from its recorded evidence, without browser or sites; journals do not change"
 EXAMPLE = "harness score results/demo-prompt-scripted --scoring webarena --judge gpt-4o-mini"
 DIALECTS = ("corrected", "webarena")
+SCORERS = Registry(group="cairn.scorers", noun="harness score")
+"""Name to what stores and tells somebody else's verdicts on a run. Called with run folder, `task.arguments`, the
+scoring to compare with (None = that of the run) and the terminal; gives the exit code."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +58,6 @@ def run(options: argparse.Namespace) -> int:
     from harness import EVALUATOR_VERSION
     from harness.codec import dumps
     from harness.commands.run_redactor import run_redactor
-    from harness.commands.score_verified import score_verified
     from harness.config.config_tree import all_secrets
     from harness.files.disk import Within, write_atomic
     from harness.reports.console import Terminal
@@ -68,7 +71,8 @@ def run(options: argparse.Namespace) -> int:
     dialects = (options.scoring,) if options.scoring else DIALECTS
     config = _settings(options)
     if options.verified:
-        return score_verified(folder, config, options.scoring, console)
+        arguments = {} if config is None else config.task.arguments
+        return int(SCORERS.find("verified")(folder, arguments, options.scoring, console))
     redactor = run_redactor(folder, all_secrets({} if config is None else config.tree()))
     references = _references(folder, config, options.overrides, redactor=redactor, console=console)
     found = asyncio.run(_rescored(folder, dialects, config, console, redactor=redactor, references=references))

@@ -25,6 +25,8 @@ from harness.settings.fields import declared
 from harness.settings.observation import TEXTS, parts_of
 
 _FEWEST_FILES = 256
+_ENOUGH_FILES = 4096
+"""As many as the lanes of a large run open, and fewer than any system refuses."""
 """As many as macOS grants; a Chromium takes some hundred, and asks for more itself."""
 _MOST_TEXT = 1_000_000
 
@@ -110,8 +112,8 @@ def _ask_for_files() -> None:
         ConfigError: It does not grant them.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= soft < _FEWEST_FILES:
-        granted = _FEWEST_FILES if hard == resource.RLIM_INFINITY else min(hard, _FEWEST_FILES)
+    if 0 <= soft < _ENOUGH_FILES:
+        granted = _ENOUGH_FILES if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_FILES)
         resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
         if granted < _FEWEST_FILES:
             raise ConfigError(

@@ -33,7 +33,7 @@ _OLD_KEY = re.compile(r"^(\+{0,2})sites\.leases=")
 
 
 def plugin_folders() -> dict[str, Path]:
-    """Name of each entry point to its `configs` folder.
+    """Name of each package to its `configs` folder; the names of their entry points say nothing.
 
     Raises:
         ConfigError: There is none, or no such package.
@@ -44,7 +44,7 @@ def plugin_folders() -> dict[str, Path]:
 @cache
 def _folders_on(_: tuple[str, ...]) -> dict[str, Path]:
     """For one `sys.path`."""
-    return {name: _folder_of(points[-1]) for name, points in sorted(installed(GROUP).items())}
+    return {point.value: _folder_of(point) for _, points in sorted(installed(GROUP).items()) for point in points}
 
 
 def package_file(package: str, path: str) -> str:

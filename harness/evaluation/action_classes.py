@@ -6,7 +6,7 @@ from importlib import import_module
 
 from harness.actions import Action, ActionSet, CairnActionSet
 from harness.codec import check_recordable
-from harness.errors import ConfigError
+from harness.errors import ConfigError, HarnessError, error_line, plugin_boundary
 from harness.registry import Registry
 
 ACTION_SETS = Registry(
@@ -47,10 +47,12 @@ def _action(path: str) -> type[Action]:
     module, _, name = path.rpartition(".")
     if not module:
         raise ConfigError(f"actions: {path} is not a dotted path of a class; give module.Class")
-    try:
+
+    def failed(error: Exception) -> ConfigError:
+        return ConfigError(f"actions: {path} cannot be imported: {error_line(error)}")
+
+    with plugin_boundary(failed, passes=(HarnessError,)):
         found = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError, TypeError) as exc:
-        raise ConfigError(f"actions: {path} cannot be imported: {exc}") from exc
     if not (isinstance(found, type) and issubclass(found, Action) and found is not Action):
         raise ConfigError(f"actions: {path} is not an action; derive the class from harness.api.Action")
     # In its own namespace, because a dataclass that it derives from would answer for it.

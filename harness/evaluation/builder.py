@@ -6,7 +6,7 @@ run folder never come here (`config.recorded_config`). Browsers and model client
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -27,11 +27,11 @@ from harness.api import (
 )
 from harness.browser.acting.uploads import available_files
 from harness.config import Config, member_task
-from harness.errors import ConfigError, TaskError, UsageError
+from harness.errors import ConfigError, HarnessError, TaskError, error_line, plugin_boundary
 from harness.evaluation.action_classes import action_set_of, prompt_lines
 from harness.evaluation.agent_registry import agent_kind, check_agent, session_kind
 from harness.evaluation.endpoint_settings import provider_name
-from harness.evaluation.plugin_factory import PLUGIN_ERRORS, as_plugin, error_line, make_plugin, plugin_factory
+from harness.evaluation.plugin_factory import as_plugin, make_plugin, plugin_factory
 from harness.evaluation.run_context import not_hosted
 from harness.evaluation.suite import Suite, named
 from harness.evaluation.suite_selection import Selection
@@ -143,14 +143,20 @@ def _split_of(task: TaskSettings, benchmark: Benchmark | None) -> Split | None:
     name = task.split or (ALL if benchmark is None else benchmark.split)
     if name == ALL:
         return None
-    try:
-        splits = {} if benchmark is None else dict(benchmark.splits())
-    except PLUGIN_ERRORS as error:
-        raise ConfigError(f"cannot list the splits of {type(benchmark).__name__}: {error_line(error)}") from error
+    with _asking(f"cannot list the splits of {type(benchmark).__name__}"):
+        splits = (
+            {} if benchmark is None else {key: _split_ids(key, ids) for key, ids in dict(benchmark.splits()).items()}
+        )
     if name not in splits:
         known = f"choose one of {', '.join((*splits, ALL))}" if splits else "these tasks have no splits; leave it out"
         raise ConfigError(f"task.split={name[:80]} is unknown; {known}")
-    return Split(name=name, ids=frozenset(splits[name]))
+    return Split(name=name, ids=splits[name])
+
+
+def _split_ids(name: str, ids: object) -> frozenset[str]:
+    if isinstance(ids, str | bytes) or not isinstance(ids, Collection):
+        raise TypeError(f"split {name} is {type(ids).__name__}; give a list of task ids")
+    return frozenset(map(str, ids))
 
 
 def build_agent(config: Config, model: ChatModel, ask_host: AskHost = not_hosted) -> Agent:
@@ -244,23 +250,23 @@ def _benchmark_evaluators(benchmark: Benchmark) -> dict[str, Evaluator]:
     return {"reward": LastReward(default), **_evaluators_of(benchmark)}
 
 
+@contextmanager
+def _asking(failed: str) -> Iterator[None]:
+    """A benchmark of the person's own is asked within."""
+    with plugin_boundary(lambda error: ConfigError(f"{failed}: {error_line(error)}"), passes=(HarnessError,)):
+        yield
+
+
 def _entries(benchmark: Benchmark) -> list[object]:
-    name = type(benchmark).__name__
-    try:
+    with _asking(f"cannot list the tasks of {type(benchmark).__name__}"):
         return list(benchmark.tasks())
-    except UsageError:
-        raise
-    except PLUGIN_ERRORS as error:
-        raise ConfigError(f"cannot list the tasks of {name}: {error_line(error)}") from error
 
 
 def _evaluators_of(benchmark: Benchmark) -> Mapping[str, Evaluator]:
     """Raises: ConfigError: One is not an evaluator, or has the name of a shipped one."""
     theirs = type(benchmark).__name__
-    try:
+    with _asking(f"cannot make the evaluators of {theirs}"):
         evaluators = dict(benchmark.evaluators())
-    except PLUGIN_ERRORS as error:
-        raise ConfigError(f"cannot make the evaluators of {theirs}: {error_line(error)}") from error
     for name, evaluator in evaluators.items():
         if name in EVAL_TYPES:
             raise ConfigError(f"{theirs}.evaluators: {name} is a shipped evaluator; give yours another name")

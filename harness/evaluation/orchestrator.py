@@ -4,6 +4,7 @@ All state is in the run folder. If no job is pending, no server, browser or mode
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
@@ -45,7 +46,7 @@ from harness.records import Task
 from harness.reports.basis import basis
 from harness.reports.console import Terminal
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
-from harness.reports.page_writers import FINDINGS, PAGES
+from harness.reports.page_writers import FINDINGS, PAGES, call_all
 from harness.reports.summary import Invocation, Summary, as_json, summarize
 from harness.reports.table import StillPending, exit_code, print_summary
 from harness.reports.write_all import write_reports
@@ -178,7 +179,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         left = _left(config, folder, tasks, found.outcomes, budget=budget)
         whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
         played = Run(folder, scoring=config.scoring.value, scanned=found)
-        whose = _look_through(played, config.run.report and whole)
+        whose = _look_through(played, config.run.report and whole, console)
         asked_for = played.current()
         summary = _timed(_summary(config, asked_for, found, tasks, invocation=invocation, whose=whose), given.begun)
         with _results(run, summary, left, console, begun=given.begun):
@@ -229,6 +230,7 @@ def keep_quiet(secrets: RunSecrets, folder: Path) -> Redactor:
     redactor = secrets.redactor()
     redact_logs(redactor)
     show_logs()
+    logging.raiseExceptions = False  # a full disk is told by the journal, not by a traceback for each line of the log
     # The streams themselves are wrapped: a traceback has no other place where it could be redacted.
     redact_output(redactor.showing(str(folder)))
     return redactor
@@ -384,10 +386,10 @@ def _timed(summary: Summary, begun: float) -> Summary:
     return replace(summary, invocation=replace(summary.invocation, wall_s=round(time.monotonic() - begun, 3)))
 
 
-def _look_through(run: Run, is_wanted: bool) -> Attributions:
+def _look_through(run: Run, is_wanted: bool, console: Terminal) -> Attributions:
     """Whose the failures are, as it is known then."""
-    for name in FINDINGS.names() if is_wanted else ():
-        FINDINGS.find(name)(run)
+    if is_wanted:
+        call_all(FINDINGS, run, console.say)
     return read_attributions(run.folder)
 
 
@@ -425,5 +427,5 @@ def _write_reports(  # noqa: PLR0913 (what reports are made of)
     run = Run(folder.path, scoring=config.scoring.value, scanned=found)
     known = replace(about(config, tasks, folder.path), attributions=read_attributions(folder.path))
     write_reports(folder, known, run, console=console)
-    for name in PAGES.names() if pages else ():
-        PAGES.find(name)(run)  # imported here, and jinja with it
+    if pages:
+        call_all(PAGES, run, console.say)

@@ -9,16 +9,10 @@ from inspect import iscoroutinefunction, signature
 from types import MappingProxyType
 from typing import Any
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, HarnessError, error_line, plugin_boundary
 from harness.settings.plugin import PluginSettings
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-# One by one: only `plugin_boundary` and the episode may catch everything.
-PLUGIN_ERRORS = (
-    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError),
-    *(OSError, RuntimeError, TypeError, ValueError),
-)
-"""What code of a plug-in raises for arguments it cannot use, before anything is played."""
 
 
 def as_plugin(entry: Mapping[str, Any]) -> PluginSettings:
@@ -38,11 +32,13 @@ def make_plugin(
     """
     factory = plugin_factory(place, plugin, protocol, given=tuple(given), offered=tuple(offered))
     made_by: Any = getattr(factory, "func", None)
-    try:
+
+    def failed(error: Exception) -> ConfigError:
+        return ConfigError(f"{place}._target_={plugin._target_} cannot be made: {error_line(error)}")
+
+    with plugin_boundary(failed, passes=(HarnessError,)):
         named = signature(made_by).parameters.keys() & offered.keys()
         made = factory(**given, **{name: offered[name] for name in named - plugin.arguments.keys()})
-    except PLUGIN_ERRORS as error:
-        raise ConfigError(f"{place}._target_={plugin._target_} cannot be made: {error_line(error)}") from error
     if not isinstance(made, protocol):  # attributes that only an object has
         raise ConfigError(f"{place}._target_={plugin._target_} lacks members of harness.api.{protocol.__name__}")
     return made
@@ -96,19 +92,13 @@ def plugin_factory(
 
 
 def _why_not_imported(target: str, error: Exception) -> str:
-    """As Python says it, where hydra has only looked for the class."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ModuleNotFoundError):
-        cause = cause.__cause__ or cause.__context__
-    module, _, name = target.rpartition(".")
-    if cause is not None:
-        return f"{cause}; give module.Class of an installed package, or of a file in the current folder"
-    if isinstance(error.__cause__, ImportError | AttributeError) and "Are you sure that" in str(error.__cause__):
-        return f"{module or target} has no class {name}; give module.Class"
-    if error.__cause__ is None:
+    """In Python's words, of what the module raised; hydra says of most errors that the module is not installed."""
+    if (found := error.__cause__) is None:
         return "it is not a class; give module.Class"
-    return error_line(error.__cause__)
-
-
-def error_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    cause = found.__cause__ or found  # hydra wraps what a module raises
+    module = target.rpartition(".")[0]
+    if isinstance(cause, ModuleNotFoundError):
+        if module and cause.name == target:  # hydra takes what is no attribute for a module
+            return f"{module} has no class {target.rpartition('.')[2]}; give module.Class"
+        return f"{cause}; give module.Class of an installed package, or of a file in the current folder"
+    return error_line(cause)

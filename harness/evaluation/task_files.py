@@ -17,10 +17,9 @@ from harness.browser.network import http
 from harness.browser.network.addresses import Addresses, host_of
 from harness.config.deployment import Deployment
 from harness.episode.job import Job
-from harness.errors import ConfigError, SiteUnavailable, TaskError, UnsafeFile
+from harness.errors import ConfigError, HarnessError, SiteUnavailable, TaskError, UnsafeFile, plugin_boundary
 from harness.evaluation.builder import build_benchmark
 from harness.evaluation.embedded import EmbeddedServers
-from harness.evaluation.plugin_factory import PLUGIN_ERRORS
 from harness.evaluation.run_context import RunContext
 from harness.files import safe_files
 from harness.journal.log import read
@@ -155,14 +154,17 @@ def _files_of(benchmark: Benchmark | None, task: Task) -> tuple[str, ...]:
     """Raises: FileMissing: The benchmark refuses the task. ConfigError: It does not say."""
     if benchmark is None:
         return ()
+
+    def failed(error: Exception) -> ConfigError:
+        return ConfigError(
+            f"{type(benchmark).__name__}.files raised {type(error).__name__} for task {task.task_id}: {error}"
+        )
+
     try:
-        return tuple(map(str, benchmark.files(task)))
+        with plugin_boundary(failed, passes=(HarnessError,)):
+            return tuple(map(str, benchmark.files(task)))
     except TaskError as error:
         raise FileMissing(str(error)) from error
-    except PLUGIN_ERRORS as error:
-        raise ConfigError(
-            f"{type(benchmark).__name__}.files raised {type(error).__name__} for task {task.task_id}: {error}"
-        ) from error
 
 
 def _recorded(context: RunContext, job: Job) -> Job | None:

@@ -202,6 +202,7 @@ def _count(pool: WorkerPool) -> None:
 def _log(redactor: Redactor) -> None:
     """Log to stderr, which the supervisor stores; tracebacks of the interpreter go there, too."""
     redact_output(redactor)
+    logging.raiseExceptions = False  # as in the supervisor
     handler = logging.StreamHandler()
     plain = logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s %(message)s")
     handler.setFormatter(VisibleFormatter(RedactingFormatter(plain, redactor)))

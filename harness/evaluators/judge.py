@@ -8,9 +8,18 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 
+from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.api import ChatModel, Judge, JudgeKind, JudgeQuestion, Message, RecordedEpisode, Reply
-from harness.codec import digest, plain
-from harness.errors import EvaluatorError, ModelUnavailable, RequestRefused
+from harness.codec import CodecError, digest, encode, plain
+from harness.errors import (
+    EvaluatorError,
+    JournalError,
+    ModelUnavailable,
+    RequestRefused,
+    ShutdownRequested,
+    UsageError,
+    plugin_boundary,
+)
 from harness.evaluators.judge_prompts import prompt_of
 from harness.evaluators.result import WEBARENA, shown
 from harness.protocols import JudgeReplies
@@ -120,15 +129,39 @@ class JudgeSession:
         )
         if self._recorded is not None and (known := self._recorded.said(key)) is not None:
             return known
-        try:
-            reply = await judge.judge(question)
-        # Not `ModelRejected`: with a wrong key no further question would be answered either, so the run stops.
-        except (ModelUnavailable, RequestRefused) as exc:
-            raise EvaluatorError(f"the judge did not answer ({exc}); score the run again") from exc
+        reply = await _asked(judge, question)
         judged = Judged(key=key, reply=reply.text, model=reply.model, usage=reply.usage, at=self._clock())
+        _check(judged, judge.name)
         if self._recorded is not None:
             await self._recorded.keep(judged, reply.raw, () if is_ours else question.messages)
         return judged
+
+
+async def _asked(judge: Judge, question: JudgeQuestion) -> Reply:
+    """The reply of a judge that may be the person's own: whatever it raises costs this verdict, and no other task."""
+
+    def failed(error: Exception) -> EvaluatorError:
+        if isinstance(error, ModelUnavailable | RequestRefused):
+            return EvaluatorError(f"the judge did not answer ({error}); score the run again")
+        said = cut(str(error), MOST_OF_A_MESSAGE)
+        return EvaluatorError(f"the judge {judge.name} raised {type(error).__name__}: {said}")
+
+    # With a wrong key (`ModelRejected`) no further question would be answered either, so the run stops.
+    with plugin_boundary(failed, passes=(UsageError, JournalError, ShutdownRequested, EvaluatorError)):
+        reply: object = await judge.judge(question)
+    if not isinstance(reply, Reply):
+        raise EvaluatorError(f"the judge {judge.name} returned {type(reply).__name__}, not a Reply")
+    if not isinstance(reply.raw, bytes):
+        raise EvaluatorError(f"the judge {judge.name} returned a Reply whose raw is not bytes")
+    return reply
+
+
+def _check(judged: Judged, name: str) -> None:
+    """Raises: EvaluatorError: A field of the reply is of a type or value that no journal can hold."""
+    try:
+        encode(judged)
+    except CodecError as error:
+        raise EvaluatorError(f"the judge {name} returned a Reply that cannot be recorded: {error}") from error
 
 
 class RepeatedReplies:

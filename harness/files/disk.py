@@ -35,6 +35,8 @@ _WHY = {
     errno.ENOTDIR: "there is a file where a folder is needed",
     errno.EISDIR: "there is a folder where a file is needed",
 }
+_OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE)
+_NOTHING_LOST = "no recorded data is lost; fix this and run the same command again"
 _UNFINISHED = re.compile(r"\.(\d+)-\d+\.tmp")
 """The name of an unfinished file: process id, and a number of that process."""
 _serial = count()
@@ -56,15 +58,15 @@ def storage_error(path: Path, exc: OSError, doing: str = "write") -> StorageErro
     why = _WHY.get(exc.errno or 0) or (exc.strerror or str(exc)).lower()
     if exc.errno == errno.ENOSPC and _is_out_of_inodes(path):
         why = "the file system has no free inodes left: too many files"
-    return StorageError(
-        f"cannot {doing} {path}: {why}; no recorded data is lost; fix this and run the same command again"
-    )
+    return StorageError(f"cannot {doing} {path}: {why}; {_NOTHING_LOST}")
 
 
 def foreseen(exc: OSError) -> StorageError | None:
-    """The same for an unexpected OSError; None if it has no file or another meaning."""
-    if exc.errno in _WHY or exc.errno in (errno.ENOENT, errno.ELOOP):
-        return storage_error(Path(os.fsdecode(exc.filename)), exc, "use") if exc.filename else None
+    """The same for an unexpected OSError; None if it has another meaning, or no file and is not about the machine."""
+    if exc.filename and (exc.errno in _WHY or exc.errno in (errno.ENOENT, errno.ELOOP)):
+        return storage_error(Path(os.fsdecode(exc.filename)), exc, "use")
+    if exc.errno in _OF_THE_MACHINE:  # a pipe, a socket and an open file have no name
+        return StorageError(f"{_WHY[exc.errno]}; {_NOTHING_LOST}")
     return None
 
 

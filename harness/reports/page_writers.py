@@ -1,10 +1,14 @@
 """Who writes pages of runs; found by name."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.errors import StorageError
+from harness.errors import HarnessError, StorageError
 from harness.registry import Registry
+
+if TYPE_CHECKING:
+    from harness.runs.run import Run
 
 PAGES = Registry(group="cairn.reports", noun="report")
 """Called with a `Run`; writes pages into its folder."""
@@ -20,6 +24,18 @@ SWEEPS = Registry(group="cairn.sweeps", noun="sweep")
 FINDINGS = Registry(group="cairn.findings", noun="finding")
 """What looks through the journals of a run that has ended, before it is summed up, and writes what it finds into its
 folder: a function of `harness.runs.Run`."""
+
+
+def call_all(registry: Registry, run: "Run", say: Callable[[str], None]) -> None:
+    """Call all that are registered with a run; one of an installed package that fails costs a warning."""
+    for name in registry.names():
+        try:
+            with registry.running(name):
+                registry.find(name)(run)  # imported here, and jinja with a report
+        except HarnessError as error:
+            if name in registry.shipped():
+                raise
+            say(f"warning: {name} of {registry.group} failed: {error}")
 
 
 def write_further_page(path: Path, templates: Path, name: str, **values: Any) -> None:

@@ -34,7 +34,11 @@ def field_names() -> tuple[str, ...]:
     Raises:
         ConfigError: The package of one of them cannot be imported.
     """
-    return tuple(f"{group}.{name}" for group in _FIELDS.names() for name in _FIELDS.find(group).names)
+    found: list[str] = []
+    for group in _FIELDS.names():
+        with _FIELDS.running(group):
+            found.extend(f"{group}.{name}" for name in _FIELDS.find(group).names)
+    return tuple(found)
 
 
 def field_of(run: Run, name: str) -> Callable[[Episode], Sequence[str]]:
@@ -44,5 +48,11 @@ def field_of(run: Run, name: str) -> Callable[[Episode], Sequence[str]]:
         HarnessError: What the plug-in knows of the run cannot be read.
     """
     group, _, own = name.partition(".")
-    fields: EpisodeFields = _FIELDS.find(group)(run)
-    return lambda episode: fields.values(episode, own)
+    with _FIELDS.running(group):
+        fields: EpisodeFields = _FIELDS.find(group)(run)
+
+    def values(episode: Episode) -> Sequence[str]:
+        with _FIELDS.running(group):
+            return fields.values(episode, own)
+
+    return values

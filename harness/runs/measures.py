@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from harness.errors import HarnessError
+from harness.errors import ConfigError, HarnessError
 from harness.escape import one_line
 from harness.registry import Registry
 from harness.runs.format import percent, percent_within
@@ -118,9 +118,12 @@ def measures_of(run: "Run", tasks: Collection[str] | None = None) -> tuple[Measu
 
 
 def _measured(name: str, run: "Run", tasks: Collection[str] | None) -> Measured | None:
-    source: type[MeasureSource] = _SOURCES.find(name)
     try:
-        found = source.measured(run, tasks)
+        with _SOURCES.running(name):
+            source: type[MeasureSource] = _SOURCES.find(name)
+            found = source.measured(run, tasks)
+        if not isinstance(found, Measured | None):
+            raise ConfigError(f"its `measured` returned {type(found).__name__}, not Measured or None")
     except HarnessError as error:
         return Measured(title=name, headline=f"{name} cannot be measured: {one_line(str(error), 300)}", measures=())
     if found is None or not run.left_out:
@@ -137,7 +140,11 @@ def controls_of(keys: Collection[str]) -> Mapping[str, tuple[Control, ...]]:
 
 def measure_names() -> tuple[str, ...]:
     """All measures that can be a condition."""
-    return tuple(name for source in _SOURCES.names() for name in _SOURCES.find(source).names)
+    found: list[str] = []
+    for source in _SOURCES.names():
+        with _SOURCES.running(source):
+            found.extend(_SOURCES.find(source).names)
+    return tuple(found)
 
 
 def measure_text(found: Measure | None) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from harness.records import Task
 
 REDACTED = "[redacted]"
+"""What is shown instead of a secret setting."""
 ConfigPath = tuple[str, ...]
 _HEADERS = {("llm", "headers"), ("judge", "headers")}
 _SBATCH = ("executor", "sbatch")

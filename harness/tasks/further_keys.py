@@ -1,5 +1,6 @@
 """Keys of a task that plug-ins read: each is checked when tasks are read, and stays in the task's `metadata`."""
 
+from harness.errors import ConfigError
 from harness.records import Wanted
 from harness.registry import Registry
 from harness.tasks.validation import Fields
@@ -15,8 +16,19 @@ def wanted_by(fields: Fields) -> Wanted:
     Raises:
         TaskError: A value is wrong.
     """
-    found: list[Wanted] = [TASK_KEYS.find(key)(fields) for key in TASK_KEYS.names() if fields.has(key)]
+    found = [_wanted_by(key, fields) for key in TASK_KEYS.names() if fields.has(key)]
     return Wanted(
         probes=tuple(target for one in found for target in one.probes),
         selectors=tuple(dict.fromkeys(selector for one in found for selector in one.selectors)),
     )
+
+
+def _wanted_by(key: str, fields: Fields) -> Wanted:
+    with TASK_KEYS.running(key):
+        wanted = TASK_KEYS.find(key)(fields)
+    if not isinstance(wanted, Wanted):
+        raise ConfigError(
+            f"{TASK_KEYS.noun}={key}: its function of {TASK_KEYS.group} returned {type(wanted).__name__}; "
+            "return harness.api.records.Wanted"
+        )
+    return wanted

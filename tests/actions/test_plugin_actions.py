@@ -180,6 +180,23 @@ def test_the_settings_name_further_actions() -> None:
     assert prompt.system == f"Do.\n{said}"
 
 
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("undefined", "NameError: name 'undefined' is not defined"),
+        ("def", "SyntaxError: "),
+        ("class E(Exception): ...\nraise E('mine')", "E: mine"),
+    ],
+)
+def test_whatever_the_module_of_an_action_raises_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, why: str
+) -> None:
+    (tmp_path / "taps_for_cairn.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=f"actions: taps_for_cairn.Tap cannot be imported: {why}"):
+        action_set_of("cairn", ["taps_for_cairn.Tap"])
+
+
 def test_further_actions_are_measured_and_none_leave_the_digest_as_it_was() -> None:
     assert Config(actions=["a.B"]).measured()["actions"] == ["a.B"]
     assert "actions" not in Config().measured()
@@ -188,7 +205,7 @@ def test_further_actions_are_measured_and_none_leave_the_digest_as_it_was() -> N
 @pytest.mark.parametrize(
     ("actions", "why"),
     [
-        (["no_such_module.Tap"], "no_such_module.Tap cannot be imported: No module named"),
+        (["no_such_module.Tap"], "no_such_module.Tap cannot be imported: ModuleNotFoundError: No module"),
         (["Tap"], "Tap is not a dotted path of a class; give module.Class"),
         ([f"{HERE}.Nothing"], "has no attribute 'Nothing'"),
         (["pathlib.Path"], "pathlib.Path is not an action"),

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -11,9 +12,10 @@ import pytest
 from playwright.async_api import Browser, Error
 
 from harness.actions import Click, Goto, InvalidAction
+from harness.browser.driver.executable import find
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.visit_policy import BrowserVisits, NoVisits
-from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable
+from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable, UsageError
 from harness.records import Episode, Site
 from harness.settings.browser import BrowserSettings
 from tests.browser.chromium_processes import helpers, kill_network_service, the_browser
@@ -124,6 +126,42 @@ async def test_a_missing_browser_is_one_sentence(web: Web, early: bool) -> None:
         with pytest.raises(ConfigError, match="/nowhere/chromium is not an executable"):
             async with pool.open(a_task(web), 0):
                 pass
+
+
+async def test_a_browser_that_cannot_start_is_tried_again_before_the_run_stops(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    full, program = tmp_path / "full", tmp_path / "chromium"
+    program.write_text(
+        f'#!/bin/sh\ncase "$*" in *--version*) exec {find()} --version;; esac\n'
+        f'[ ! -e {full} ] || {{ echo No space left on device >&2; exit 1; }}\nexec {find()} "$@"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr("harness.browser.session.chromium._PAUSES_S", (0.05,) * 1000)
+    web.page("/", "<p>here</p>")
+
+    async def seen(pool: ChromiumPool) -> str:
+        async with visiting(pool, web) as visit:
+            return visit.text
+
+    def tries() -> int:
+        return caplog.text.count("No space left on device); trying again in 0.05 s")
+
+    full.touch()
+    async with pool_for(web, replace(QUICK, executable=str(program))) as pool:
+        with pytest.raises(UsageError, match=r"chromium does not start: .*No space left on device\).*harness doctor"):
+            await seen(pool)
+        assert tries() == 2, "the first browser of all"
+        full.unlink()
+        assert "here" in await seen(pool)
+        full.touch()
+        the_browser().kill()
+        await until(lambda: pool._life is None or not pool._life.browser.is_connected())
+        later = asyncio.create_task(seen(pool))
+        await until(lambda: tries() >= 5)
+        full.unlink()
+        assert "here" in await later
+        assert pool.starts == 2
 
 
 async def test_a_task_can_say_where_its_visitor_stands(web: Web, chromium: ChromiumPool) -> None:

@@ -49,6 +49,13 @@ def test_configurations_of_a_package_are_chosen_like_shipped_ones(place: Path) -
     assert config.measured()["agent._target_"] == "fern.Fern"
 
 
+def test_packages_whose_entry_points_have_one_name_are_all_searched(place: Path) -> None:
+    for name in ("fern", "moss"):
+        installed(place, name, {"__init__.py": "", f"configs/agent/{name}.yaml": f"name: {name}\n"})
+        (place / f"{name}-1.2.dist-info" / "entry_points.txt").write_text(f"[cairn.plugins]\nmy_plugin = {name}\n")
+    assert plugin_folders() == {name: place / name / "configs" for name in ("fern", "moss")}
+
+
 @pytest.mark.slow
 def test_a_folder_of_ones_own_is_searched_before_packages(place: Path) -> None:
     installed(place, "fern", {"__init__.py": "", "configs/agent/fern.yaml": "name: theirs\n_target_: fern.Fern\n"})

@@ -97,4 +97,5 @@ def test_an_example_plays_and_is_scored_like_any_agent(start: Callable[..., Star
     assert (done.summary["passed"], done.summary["divergences"]) == (15, 0)
     lines = lines_of(done)
     assert {line["interface"] for line in lines if line["kind"] == "asked"} == {example.interface}
-    assert {line["code"] for line in lines if line["kind"] == "exited"} == {0}
+    # None = on a busy machine it was ended before it had left by itself.
+    assert {0} <= {line["code"] for line in lines if line["kind"] == "exited"} <= {0, None}

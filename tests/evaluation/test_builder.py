@@ -2,12 +2,15 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from harness.api import (
+    Agent,
     Artifacts,
     Benchmark,
     Closed,
@@ -41,6 +44,8 @@ from harness.evaluation.builder import (
     check_plugins,
     load_tasks,
 )
+from harness.evaluation.plugin_factory import plugin_factory
+from harness.settings.plugin import PluginSettings
 
 pytestmark = pytest.mark.integration
 HERE = __name__
@@ -135,14 +140,62 @@ class Unwritten(Benchmark):
 class Listed(Benchmark):
     """Its tasks are what a test says."""
 
-    def __init__(self, entries: Any = (), error: str = "") -> None:
+    def __init__(self, entries: Any = (), error: str = "", splits: Any = None) -> None:
         self._entries = entries
         self._error = error
+        self._splits = splits
 
     def tasks(self) -> Iterator[Any]:
         yield from self._entries
         if self._error:
             raise KeyError(self._error)
+
+    def splits(self) -> Any:
+        return self._splits
+
+
+def test_ids_of_a_split_may_be_numbers() -> None:
+    entries = [yaml.safe_load(SOUND.replace("task_id: a", f"task_id: {number}")) for number in range(2)]
+    task = replace(Config().task, path=None, _target_=f"{HERE}.Listed", split="dev")
+    (chosen,) = load_tasks(
+        replace(Config(), task=replace(task, arguments={"entries": entries, "splits": {"dev": [1]}}))
+    )
+    assert chosen.task_id == "1"
+
+
+@pytest.mark.parametrize("ids", ["01", None, 0])
+def test_a_split_that_is_no_list_of_ids_is_refused(ids: object) -> None:
+    task = replace(Config().task, path=None, _target_=f"{HERE}.Listed", split="dev")
+    with pytest.raises(
+        ConfigError, match=f"splits of Listed: TypeError: split dev is {type(ids).__name__}; give a list"
+    ):
+        load_tasks(replace(Config(), task=replace(task, arguments={"entries": [], "splits": {"dev": ids}})))
+
+
+class Unforeseen(Exception):
+    """Of no kind that is raised elsewhere."""
+
+
+@pytest.mark.parametrize("error", [Unforeseen("mine"), NameError("undefined")])
+@pytest.mark.parametrize(
+    ("method", "failed"),
+    [
+        ("__init__", f"task._target_={__name__}.Listed cannot be made"),
+        ("tasks", "cannot list the tasks of Listed"),
+        ("splits", "cannot list the splits of Listed"),
+        ("evaluators", "cannot make the evaluators of Listed"),
+    ],
+)
+def test_whatever_a_benchmark_raises_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, method: str, failed: str, error: Exception
+) -> None:
+    def fails(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(Listed, method, fails)
+    task = replace(Config().task, path=None, _target_=f"{HERE}.Listed", split="dev" if method == "splits" else None)
+    with pytest.raises(ConfigError, match=f"^{failed}: {type(error).__name__}: {error}"):
+        load_tasks(replace(Config(), task=task))
 
 
 LISTED = f"task._target_={HERE}.Listed"
@@ -197,7 +250,7 @@ def test_without_a_file_and_without_a_benchmark_there_are_no_tasks() -> None:
     ("overrides", "sentence"),
     [
         (["agent._target_=no.such.Agent"], "agent._target_=no.such.Agent cannot be imported: "),
-        ([f"agent._target_={HERE}.NoSuch"], "cannot be imported: "),
+        ([f"agent._target_={HERE}.NoSuch"], f"cannot be imported: {HERE} has no class NoSuch; give module.Class"),
         (["agent._target_=os.system"], "agent._target_=os.system cannot be imported: it is not a class"),
         (["agent._target_=os.path.join"], "agent._target_=os.path.join is not a class"),
         (
@@ -232,6 +285,31 @@ def test_a_class_that_does_not_fit_is_one_sentence(overrides: list[str], sentenc
     with pytest.raises(ConfigError, match=sentence) as refused:
         check_plugins(configured(overrides))
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("def f(:", "SyntaxError: invalid syntax"),
+        ("undefined", "NameError: name 'undefined' is not defined"),
+        ("1/0", "ZeroDivisionError: division by zero"),
+        ("from harness.api import Nope", "ImportError: cannot import name 'Nope' from 'harness.api'"),
+        ("open('nope.json')", "FileNotFoundError: .*nope.json"),
+        ("class E(Exception): ...\nraise E('mine')", "E: mine"),
+        ("import not_there_for_cairn", "No module named 'not_there_for_cairn'; give module.Class of an installed"),
+    ],
+)
+@pytest.mark.parametrize("module", ["broken_agent", "agents_of_mine.broken"])
+def test_what_a_module_raises_while_it_is_imported_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, code: str, why: str
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    file = tmp_path.joinpath(*module.split(".")).with_suffix(".py")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(code)
+    with pytest.raises(ConfigError, match=f"agent._target_={module}.Mine cannot be imported: {why}"):
+        plugin_factory("agent", PluginSettings(_target_=f"{module}.Mine"), Agent)
 
 
 def test_what_a_constructor_raises_is_one_sentence() -> None:

@@ -143,6 +143,13 @@ def test_too_many_open_files_are_named_as_that(tmp_path: Path) -> None:
     assert said == f"cannot write {tmp_path / '7'}: this process has too many open files (ulimit -n); {NEXT_COMMAND}"
 
 
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_what_the_machine_lacks_is_said_without_a_file_too(number: int) -> None:
+    found = disk.foreseen(OSError(number, os.strerror(number)))
+    assert found is not None and str(found).endswith(f"; {NEXT_COMMAND}")
+    assert disk.foreseen(OSError(errno.ECONNRESET, "reset")) is None
+
+
 def test_an_input_output_error_is_named_as_that() -> None:
     with pytest.raises(StorageError, match="the disk reports an input/output error"):
         Journal.open(Path("/proc/self/mem"))  # nothing is mapped at its start, so the kernel answers EIO

@@ -1,6 +1,8 @@
 """The terminal side: what is printed, and that no page steers the terminal."""
 
+import sys
 from dataclasses import replace
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,14 @@ def test_a_run_is_a_line_for_each_task_and_a_sum(folder: Path, capsys: Output) -
     lines = capsys.readouterr().out.splitlines()
     assert [line[:3] for line in lines[:2]] == ["✓ 0", "✕ 1"]
     assert "1 passed, 1 failed, 0 unscored of 2 tasks; 50.0%" in lines[-2] and lines[-1].startswith("no baseline: ")
+
+
+def test_a_terminal_without_these_characters_gets_escapes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = BytesIO()
+    monkeypatch.setattr("sys.stdout", TextIOWrapper(written, encoding="latin-1"))
+    assert main(["show", str(folder)]) == 0
+    sys.stdout.flush()
+    assert written.getvalue().startswith(b"\\u2713 0")
 
 
 def test_what_a_judge_cost_stands_beside_what_the_model_cost(tmp_path: Path, capsys: Output) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from harness.plugins.compare.table import print_comparison
 from harness.plugins.html_report.chart import charts
 from harness.plugins.html_report.pages import Pages, RunView
 from harness.plugins.html_report.single_file import InlineUrls
 from harness.records import Usage
 from harness.reports.ci import markdown
-from harness.reports.compare_table import print_comparison
 from harness.reports.display import LiveStats
 from harness.reports.show_text import show_run
 from harness.runs.comparison import Side, compare

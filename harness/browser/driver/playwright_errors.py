@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from playwright.async_api import Error
 
 from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable
+from harness.escape import one_line
 
 # Chromium has no event for it, and a look takes some 0.1 ms.
 _LOOKS_EVERY_S = 0.5
@@ -27,6 +28,7 @@ _MOVED = (
 )
 _CLOSED = ("has been closed", "no object with guid", "No target with given id")
 _GONE = (*_CLOSED, "Target crashed", "Page crashed", "Connection closed")
+_ON_STDERR = re.compile(r"\[err\] *(\S[^\n]*)")
 _HINT = re.compile(r"element is not \w+|[^\n]* intercepts pointer events|did not find some options")
 
 
@@ -35,6 +37,12 @@ def first_line(error: Error) -> str:
     line = str(error.message).split("\n", 1)[0].strip()
     head, found, rest = line.partition(": ")
     return rest if found and "." in head and " " not in head else line
+
+
+def last_error_line(error: Error) -> str:
+    """The last line that a browser that did not start wrote to stderr, in brackets; "" without one."""
+    lines = _ON_STDERR.findall(str(error.message))
+    return f" ({one_line(lines[-1], 300)})" if lines else ""
 
 
 def moved(error: Error) -> bool:

@@ -29,7 +29,7 @@ from harness.browser.driver.frame_queue import SWITCHES as ON_DEMAND
 from harness.browser.driver.frame_queue import FrameQueue
 from harness.browser.driver.memory_watch import MemoryWatch
 from harness.browser.driver.pipe_receiver import shared_pipe
-from harness.browser.driver.playwright_errors import crashed, first_line
+from harness.browser.driver.playwright_errors import crashed, first_line, last_error_line
 from harness.browser.driver.process_watch import ProcessWatch, browser_pid
 from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import Allowlist
@@ -39,7 +39,7 @@ from harness.browser.page_settings import PageSettings
 from harness.browser.session.browser_session import SiteBinding
 from harness.browser.session.environment import BrowserEnvironment, EnvironmentDeps
 from harness.browser.visit_policy import NO_VISITS, BrowserVisits, VisitPolicy
-from harness.errors import BrowserCrashed, BrowserLost
+from harness.errors import BrowserCrashed, BrowserLost, UsageError
 from harness.records import Site, Task
 from harness.settings.browser import BrowserSettings
 from harness.settings.observation import ObservationSettings
@@ -50,6 +50,8 @@ logger = logging.getLogger(__name__)
 _CLOSES_WITHIN_S = 5.0
 _OPENS_WITHIN_S = 5.0
 _STARTS_WITHIN_S = 30.0
+_PAUSES_S = (1.0, 2.0, 4.0, 8.0, 10.0, 10.0, 10.0, 10.0)
+"""Between the tries to start a browser; of the first one of all, only two: then something is wrong with the machine."""
 _AS_DECLARED = ObservationSettings()
 _RESUMES_AS_DECLARED = ResumeSettings()
 NOWHERE_ELSE: Mapping[str, str] = MappingProxyType({})
@@ -219,29 +221,7 @@ class ChromiumPool:
         return life
 
     async def _start(self) -> "_Life":
-        path = await asyncio.to_thread(executable.find, self._settings.executable, headless=self._settings.headless)
-        try:
-            _keep_compiled()
-            driver = async_playwright()
-            with driver_environment():
-                playwright = await driver.start()
-            patch_json(driver)
-        except Error as exc:
-            raise BrowserCrashed(f"the browser's driver does not start: {first_line(exc)}") from exc
-        sandbox = os.geteuid() != 0  # Chromium refuses root its sandbox
-        try:
-            try:
-                life = await self._launch(playwright, path, sandbox=sandbox)
-            except Error as exc:
-                if not sandbox or "sandbox" not in exc.message.lower():
-                    raise
-                logger.warning("Chromium's sandbox does not work here (%s); continuing without it", first_line(exc))
-                life = await self._launch(playwright, path, sandbox=False)
-        except Error as exc:
-            await _stop(playwright)
-            # Asked for its version only now, so that no start is slower for it.
-            await asyncio.to_thread(executable.refuse_stranger, path)
-            raise BrowserCrashed(f"{path} does not start: {first_line(exc)}") from exc
+        life = await self._launched()
         self.starts += 1
         # A browser that nobody gets must not stay behind.
         async with AsyncExitStack() as undo:
@@ -254,6 +234,50 @@ class ChromiumPool:
                 await life.bound_memory(most_mb)
             undo.pop_all()
         return life
+
+    async def _launched(self) -> "_Life":
+        """A browser that runs. What keeps one from starting, such as a full disk, is no failure of an episode.
+
+        Raises:
+            UsageError: None started in several tries.
+        """
+        for pause_s in _PAUSES_S if self.starts else _PAUSES_S[:2]:
+            try:
+                return await self._try_launch()
+            except BrowserCrashed as exc:
+                logger.warning("%s; trying again in %g s", exc, pause_s)
+                await asyncio.sleep(pause_s)
+        try:
+            return await self._try_launch()
+        except BrowserCrashed as exc:
+            raise UsageError(
+                f"{exc}; `harness doctor` may say why; mend this, then run the same command again"
+            ) from exc
+
+    async def _try_launch(self) -> "_Life":
+        path = await asyncio.to_thread(executable.find, self._settings.executable, headless=self._settings.headless)
+        try:
+            _keep_compiled()
+            driver = async_playwright()
+            with driver_environment():
+                playwright = await driver.start()
+            patch_json(driver)
+        except Error as exc:
+            raise BrowserCrashed(f"the browser's driver does not start: {first_line(exc)}") from exc
+        sandbox = os.geteuid() != 0  # Chromium refuses root its sandbox
+        try:
+            try:
+                return await self._launch(playwright, path, sandbox=sandbox)
+            except Error as exc:
+                if not sandbox or "sandbox" not in exc.message.lower():
+                    raise
+                logger.warning("Chromium's sandbox does not work here (%s); continuing without it", first_line(exc))
+                return await self._launch(playwright, path, sandbox=False)
+        except Error as exc:
+            await _stop(playwright)
+            # Asked for its version only now, so that no start is slower for it.
+            await asyncio.to_thread(executable.refuse_stranger, path)
+            raise BrowserCrashed(f"{path} does not start: {first_line(exc)}{last_error_line(exc)}") from exc
 
     async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> "_Life":
         async with AsyncExitStack() as starting:

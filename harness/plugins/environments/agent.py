@@ -63,6 +63,8 @@ class ClientAgent:
 
 def action_of(order: Order, action_set: ActionSet) -> Action:
     """Raises: ActionSyntaxError, ValueError: It is not an action of the set; the sentence is for the client."""
+    if order.unread:
+        raise ValueError(order.unread)
     if not order.name:
         return action_set.parse(extract(order.text) if order.text.count("```") > 1 else order.text)
     known = named_of(action_set)

@@ -16,10 +16,10 @@ from starlette.responses import Response
 
 from harness import __version__
 from harness.api import Stop, description_of, parameters_of
-from harness.plugins.environments.agent import actions_for, actions_of, named_of
+from harness.plugins.environments.agent import actions_for, actions_of
 from harness.plugins.environments.answer import Answer
 from harness.plugins.environments.problem import CAPACITY_REACHED, SESSION_ERROR, VALIDATION_ERROR, Problem
-from harness.plugins.environments.requests import StepRequest, of_order, read_call, read_reset, read_step
+from harness.plugins.environments.requests import StepRequest, of_order, order_of_call, read_reset, read_step
 from harness.plugins.environments.rpc import Method, NotFound, answered, not_json
 from harness.plugins.environments.sessions import Environments, Session
 from harness.plugins.environments.turn import Turn
@@ -31,8 +31,6 @@ FINAL_STEP = "final_step"
 """CUBE's own action that ends an episode."""
 TEXT_ACTION = "act"
 """The tool of action sets that are written as text only."""
-_MOST_NAMED = 200
-"""Characters of a name of an action that an answer repeats."""
 _SPARE_TASKS = 1024
 """Spawned tasks that hold no episode; the oldest are forgotten first."""
 Read = Callable[[Request], Awaitable[object]]
@@ -262,12 +260,8 @@ class Cube:
         if not order.name:
             said = {"action_str": order.text, "request_id": request_id}
             return read_step(said, self._environments.action_set)
-        if order.name not in named_of(
-            self._environments.action_set
-        ):  # a step that is refused, as of a model that calls what there is not
-            short = order.name.encode(errors="replace").decode()[:_MOST_NAMED]
-            return of_order(Order(name=short, arguments={}), request_id)
-        return read_call(order.name, order.arguments, self._environments.action_set, request_id)
+        called = order_of_call(order.name, order.arguments, self._environments.action_set)
+        return of_order(called, request_id)
 
     def _order(self, name: str, arguments: Mapping[str, Any]) -> Order:
         if name == FINAL_STEP:

@@ -1,6 +1,6 @@
 """NeMo Gym's gymnasium style over the same sessions: `POST /nemo/reset`, `/nemo/step`, `/nemo/close`.
 
-A session is a cookie. A step is the model's whole Responses object; what is not a score is `mask_sample`.
+A session is a cookie. A step is the model's whole Responses object. An episode without a score ends with an HTTP error.
 """
 
 import json
@@ -13,10 +13,11 @@ from starlette.responses import Response
 from harness.api import ActionSet
 from harness.plugins.environments.answer import Answer
 from harness.plugins.environments.problem import VALIDATION_ERROR, Problem
-from harness.plugins.environments.requests import StepRequest, read_call, read_reset, read_step
+from harness.plugins.environments.requests import StepRequest, of_order, order_of_call, order_of_text, read_reset
 from harness.plugins.environments.rpc import NamedSessions
 from harness.plugins.environments.sessions import Environments
 from harness.plugins.environments.turn import Turn
+from harness.plugins.environments.wire import Order
 
 COOKIE = "cairn_session"
 _ONE_A_STEP = "This call was not performed: one action is performed for each reply, the first one."
@@ -46,15 +47,8 @@ class NemoGym:
             raise Problem(VALIDATION_ERROR, "step: give the Responses object")
         action_set, request_id = self._environments.action_set, body.get("_ng_step_request_id")
         wanted, call_ids = _action(body.get("response", body), action_set, request_id)
-        try:
-            turn = await self._sessions.step(request.cookies.get(COOKIE), wanted)
-        except Problem as problem:
-            if "mask_sample" not in problem.more:
-                raise
-            told = {"mask_sample": True, "_ng_failure_class": problem.more["failure_class"]}
-            told |= {"failure_reason": problem.more["failure_reason"]}
-            ended = {"observation": None, "reward": 0.0, "terminated": False, "truncated": True}
-            return Answer(ended | told | {"info": {"tool_outputs": []}})
+        # A failure stays an error: of an answer, NeMo Gym's agent would drop `mask_sample` and hand on the reward of 0.
+        turn = await self._sessions.step(request.cookies.get(COOKIE), wanted)
         # The next request needs an output for each call of the last reply.
         said = [_text(turn), *[_ONE_A_STEP] * (len(call_ids) - 1)]
         outputs = [{"call_id": call_id, "output": output} for call_id, output in zip(call_ids, said, strict=False)]
@@ -83,21 +77,25 @@ def _action(response: object, action_set: ActionSet, request_id: object) -> tupl
     if not isinstance(output, list) or not all(isinstance(item, dict) for item in output):
         raise Problem(VALIDATION_ERROR, "step: output must be the list of a Responses object")
     if calls := [item for item in output if item.get("type") == "function_call"]:
-        called = read_call(calls[0].get("name"), _arguments(calls[0]), action_set, request_id)
         ids = [str(item.get("call_id", "")) for item in calls]
-        return called, ids if ids[0] else []
+        return of_order(_called(calls[0], action_set), request_id), ids if ids[0] else []
     # What a model thought is not what it says.
     contents = [item.get("content") or [] for item in output if item.get("type") != "reasoning"]
     parts = [part for one in contents if isinstance(one, list) for part in one if isinstance(part, Mapping)]
-    said = {"action_str": "".join(str(part.get("text", "")) for part in parts), "request_id": request_id}
-    return read_step(said, action_set), []
+    return of_order(order_of_text("".join(str(part.get("text", "")) for part in parts)), request_id), []
 
 
-def _arguments(item: Mapping[str, Any]) -> dict[str, Any]:
+def _called(item: Mapping[str, Any], action_set: ActionSet) -> Order:
+    """What a call asks for. Its name and arguments are the model's own words: an error in them is a step.
+
+    Raises:
+        Problem: It has no name, which no model can cause.
+    """
+    name, arguments = item.get("name"), item.get("arguments") or "{}"
+    if not isinstance(name, str):
+        raise Problem(VALIDATION_ERROR, "step: the name of the call is missing")
     try:
-        arguments = json.loads(item.get("arguments") or "{}")
-    except (TypeError, ValueError, RecursionError) as error:
-        raise Problem(VALIDATION_ERROR, f"step: the arguments of the call are not JSON: {error}") from error
-    if not isinstance(arguments, dict):
-        raise Problem(VALIDATION_ERROR, "step: the arguments of the call must be an object")
-    return arguments
+        arguments = json.loads(arguments)
+    except (TypeError, ValueError, RecursionError):
+        arguments = None
+    return order_of_call(name, arguments, action_set)

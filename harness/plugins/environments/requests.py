@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.api import ActionSet
@@ -17,6 +17,8 @@ _MAX_SEED = 2**31 - 1
 _MAX_TRIAL = 999_999
 _MOST_NESTED = 16
 """Levels of an argument; the encoder recurses for each."""
+_MOST_NAMED = 200
+"""Characters of a name, or of why a call cannot be read, that an answer repeats."""
 MAX_FORKS = 256
 """Of one request."""
 
@@ -58,7 +60,7 @@ class StepRequest:
     @property
     def digest(self) -> str:
         """Of the action: one request id stands for one action."""
-        return hashlib.sha256(self.order.said.encode()).hexdigest()[:32]
+        return hashlib.sha256((self.order.said + self.order.unread).encode()).hexdigest()[:32]
 
 
 def read_reset(data: object) -> Reset:
@@ -117,6 +119,32 @@ def read_call(name: object, arguments: Mapping[str, Any], action_set: ActionSet,
     return of_order(read_action({**arguments, "kind": name}, action_set), request_id)
 
 
+def order_of_text(text: str) -> Order:
+    """What a model wrote; what is no text that can be kept is a step that is refused."""
+    try:
+        return Order(text=_text("the action", text))
+    except Problem as problem:
+        return Order(text=_kept(text, _MAX_TEXT), unread=str(problem))
+
+
+def order_of_call(name: str, arguments: object, action_set: ActionSet) -> Order:
+    """A model's call of a function; one that cannot be read is a step that is refused, as in a run of the harness.
+
+    Args:
+        name: Perhaps of no action.
+        arguments: As decoded from JSON: anything at all.
+        action_set: What there is to do.
+    """
+    if name not in named_of(action_set):  # whoever performs the step says what there is
+        return Order(name=_kept(name, _MOST_NAMED), arguments={})
+    if not isinstance(arguments, dict):
+        return Order(name=name, arguments={}, unread=f"the arguments of {name} must be one JSON object")
+    try:
+        return read_action({**arguments, "kind": name}, action_set)
+    except Problem as problem:
+        return Order(name=name, arguments={}, unread=_kept(str(problem).removeprefix("step: "), _MOST_NAMED))
+
+
 def of_order(order: Order, request_id: object) -> StepRequest:
     """An order that is performed once for its request id; None = each time. Raises: Problem: That is not an id."""
     read = StepRequest(order=order, request_id=_id("request_id", request_id))
@@ -150,8 +178,7 @@ def read_action(action: object, action_set: ActionSet) -> Order:
 
 def _remembered(read: StepRequest) -> StepRequest:
     memory = {"request_id": read.request_id, "action": read.digest}
-    order = Order(text=read.order.text, name=read.order.name, arguments=read.order.arguments, memory=memory)
-    return StepRequest(order=order, request_id=read.request_id, timeout_s=read.timeout_s)
+    return replace(read, order=replace(read.order, memory=memory))
 
 
 def _members(data: object, what: str, known: tuple[str, ...]) -> Mapping[str, Any]:
@@ -172,6 +199,11 @@ def _text(name: str, value: object) -> str:
     except UnicodeEncodeError:
         raise _wrong(f"{name} holds half of a surrogate pair, which is not text") from None
     return value
+
+
+def _kept(text: str, most: int) -> str:
+    """Its beginning, without halves of surrogate pairs."""
+    return text[:most].encode(errors="replace").decode()
 
 
 def _is_shallow(value: object, levels: int) -> bool:

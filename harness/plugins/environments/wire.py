@@ -69,6 +69,8 @@ class Order:
     text: str = ""
     name: str = ""
     arguments: Any = None
+    unread: str = ""
+    """Why it cannot be read, so that it is a step that is refused; "" = it may be."""
     memory: Any = None
     """What the journal is to keep with the decision."""
 

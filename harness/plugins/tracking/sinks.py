@@ -13,12 +13,10 @@ from threading import Lock
 from typing import Any
 
 from harness.api import Identity, Sink
-from harness.errors import TrackingError
+from harness.errors import HarnessError, TrackingError, error_line, plugin_boundary
 from harness.plugins.tracking.wandb_sink import KEY, WandbSink
 
 logger = logging.getLogger(__name__)
-_FAILURES = (TrackingError, OSError, RuntimeError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Exceptions that any sink, including third-party ones, may raise."""
 
 
 class TrackioSink:
@@ -91,8 +89,9 @@ class Reporting:
 
     def _attempt(self, sink: Any, action: Any) -> None:
         try:
-            action()
-        except _FAILURES as exc:
+            with plugin_boundary(lambda error: TrackingError(error_line(error)), passes=(HarnessError,)):
+                action()
+        except HarnessError as exc:
             self._given_up.append(sink)
             logger.warning(
                 "%s gets no metrics of %s/%s: %s; they are still written to history.jsonl",
@@ -124,10 +123,12 @@ def _sink(asked: Any) -> Any:
 
 def _made(target: str, arguments: Mapping[str, Any]) -> Any:
     module, _, name = target.rpartition(".")
-    try:
+
+    def failed(error: Exception) -> TrackingError:
+        return TrackingError(f"report_metrics: {target} cannot be created: {error_line(error)}")
+
+    with plugin_boundary(failed, passes=(HarnessError,)):
         made = getattr(import_module(module), name)(**arguments)
-    except (ImportError, AttributeError, ValueError, TypeError) as exc:
-        raise TrackingError(f"report_metrics: {target} cannot be created: {exc}") from exc
     if not isinstance(made, Sink):
         raise TrackingError(f"report_metrics: {target} is not a sink: it needs start, log and close")
     return made

@@ -22,7 +22,7 @@ QUICK = BrowserSettings(
     screenshots=True,
 )
 """A hostile page is given up soon, so that a row takes no longer than it must."""
-SLOW = replace(QUICK, settle_timeout_s=1.0, action_timeout_s=6.0, navigation_timeout_s=5.0, step_deadline_s=90.0)
+SLOW = replace(QUICK, settle_timeout_s=1.0, action_timeout_s=15.0, navigation_timeout_s=5.0, step_deadline_s=90.0)
 Reply = Callable[[asyncio.StreamWriter], Awaitable[None]]
 CALM = "<!doctype html><title>Calm</title><p>all is calm</p>"
 

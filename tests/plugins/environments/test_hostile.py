@@ -9,8 +9,14 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 
+from harness.actions import CairnActionSet
+from harness.plugins.environments.agent import action_of
+from harness.plugins.environments.problem import Problem
+from harness.plugins.environments.wire import Order
 from tests.plugins.environments.stand import stand
 from tests.waiting import until
+
+DEEP = json.dumps({"direction": json.loads("[" * 30 + "]" * 30)})
 
 
 async def test_arguments_that_are_nested_without_end_cost_no_lane(tmp_path: Path) -> None:
@@ -80,6 +86,43 @@ async def test_what_a_model_of_nemo_gym_thinks_is_not_its_action(tmp_path: Path)
         await http.post("/nemo/reset", json={"task": "0"})
         await http.post("/nemo/step", json={"output": [thought, said]})
         assert [one["order"]["text"] for one in there.lanes.orders] == ["stop [x]"]
+
+
+@pytest.mark.parametrize("called", [{"arguments": "{"}, {"arguments": "[]"}, {"name": "fly"}, {"arguments": DEEP}])
+async def test_a_call_of_nemo_gyms_model_that_cannot_be_read_is_a_step(tmp_path: Path, called: dict[str, str]) -> None:
+    call = {"type": "function_call", "name": "scroll", "arguments": "{}", "call_id": "c", **called}
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=600) as http:
+        await http.post("/nemo/reset", json={"task": "0"})
+        step = await http.post("/nemo/step", json={"output": [call], "_ng_step_request_id": "r"})
+        assert step.status_code == 200 and step.json()["terminated"] is False
+        [told] = there.lanes.orders
+    with pytest.raises(ValueError, match=r"one JSON object|no action 'fly'|nested more than 16 levels"):
+        action_of(Order(**told["order"]), CairnActionSet())
+
+
+async def test_a_text_of_nemo_gyms_model_that_is_too_long_is_a_step(tmp_path: Path) -> None:
+    said = {"type": "message", "content": [{"type": "output_text", "text": "stop [x]" + " " * 200_000}]}
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=600) as http:
+        await http.post("/nemo/reset", json={"task": "0"})
+        assert (await http.post("/nemo/step", json={"output": [said]})).status_code == 200
+        [told] = there.lanes.orders
+    with pytest.raises(ValueError, match="200,008 characters"):
+        action_of(Order(**told["order"]), CairnActionSet())
+
+
+async def test_a_failure_is_no_reward_of_nemo_gym(tmp_path: Path) -> None:
+    """Its agent knows no `mask_sample`: only a status says that there is no sample."""
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=600) as http:
+        await http.post("/nemo/reset", json={"task": "0"})
+        [play] = there.served._plays.values()
+        play.failure = Problem.infrastructure("BrowserCrashed", "the browser is gone")
+        there.served._give_back(play, "its browser is gone")
+        said = {"type": "message", "content": [{"type": "output_text", "text": "stop [x]"}]}
+        answer = await http.post("/nemo/step", json={"output": [said]})
+        assert answer.status_code == 500 and "reward" not in answer.text
+        detail = answer.json()["detail"]
+        assert (detail["mask_sample"], detail["failure_class"]) == (True, "BrowserCrashed")
+        assert (await http.post("/nemo/close")).json() == {"status": "closed"}
 
 
 async def test_of_parallel_calls_of_nemo_gym_the_first_is_performed_and_all_get_an_output(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 import math
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.api import PluginFailed, Step, Task
 from harness.main import main
+from harness.plugins.environments.clients import trl
 from harness.plugins.environments.rewards import Shaping, shaping_of
 from tests.plugins.environments.conftest import Server, client
 
@@ -69,6 +71,20 @@ def test_a_class_that_cannot_be_used_is_one_sentence(target: str, capsys: pytest
     assert main(["serve", "task=demo", f"rewards._target_={target}"]) == 2
     said = capsys.readouterr().err
     assert "rewards._target_=" in said and said.count("\n") == 1 and "Traceback" not in said
+
+
+@pytest.mark.parametrize(("installed", "is_refused"), [("1.5.1", True), ("1.6.0", False), ("1.10.0", False)])
+def test_a_trl_that_makes_a_reward_of_none_is_refused(
+    monkeypatch: pytest.MonkeyPatch, installed: str, is_refused: bool
+) -> None:
+    monkeypatch.setattr(trl, "version", lambda name: installed)
+    page = (Path(__file__).parents[3] / "docs" / "pages" / "environments.md").read_text()
+    assert "'trl>=1.6'" in page
+    if not is_refused:
+        assert trl.reward([trl.CairnTools()]) == [None]
+        return
+    with pytest.raises(RuntimeError, match=r"trl 1\.5\.1 trains on a reward of 0 .* pip install 'trl>=1\.6'"):
+        trl.reward([trl.CairnTools()])
 
 
 @pytest.mark.slow

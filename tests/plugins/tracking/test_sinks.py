@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from harness.api import Identity
 from harness.errors import TrackingError
+from harness.plugins.tracking.sinks import Reporting
 from tests.plugins.tracking.rollouts import history, model, rollout
 
 pytestmark = pytest.mark.integration
@@ -68,7 +70,27 @@ async def test_a_sink_that_cannot_be_reached_costs_one_warning(
     await logging_model.log(metrics={"x": 2.0})
     assert len(history(tmp_path)) == 2 and not sink.heard
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    assert "Listening gets no metrics of p/m: nobody answers" in caplog.text
+    assert "Listening gets no metrics of p/m: OSError: nobody answers" in caplog.text
+
+
+class Unforeseen(Exception):
+    """Of no kind that is raised elsewhere, as that of a database."""
+
+
+@pytest.mark.parametrize("error", [Unforeseen("locked"), NameError("undefined")])
+@pytest.mark.parametrize("where", ["start", "log", "close"])
+def test_whatever_a_sink_raises_it_is_given_up_with_one_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, where: str, error: Exception
+) -> None:
+    def fails(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(Listening, where, fails)
+    reporting = Reporting(Identity(project="p", name="m", config={}), [Listening()])
+    reporting.log({"x": 1.0}, "val")
+    reporting.close()
+    (warning,) = caplog.messages
+    assert f"Listening gets no metrics of p/m: {type(error).__name__}: {error}; they are still written" in warning
 
 
 @pytest.mark.parametrize(

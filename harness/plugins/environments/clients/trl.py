@@ -3,12 +3,17 @@
     trainer = GRPOTrainer(…, environment_factory=CairnTools, reward_funcs=reward)
 
 The columns of the dataset are the arguments of `reset`: `task`, and if you like `seed`. The address of the server is
-the variable `CAIRN_ENVIRONMENTS_URL`.
+the variable `CAIRN_ENVIRONMENTS_URL`. TRL has to be 1.6 or newer: older ones make a reward of 0 where there is none.
 """
 
+import re
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from harness.plugins.environments.clients.connection import Connection, EnvironmentFailed
+
+_LEAST_TRL = (1, 6)
+"""The first that leaves a sample without a reward out."""
 
 
 class CairnTools:
@@ -87,5 +92,20 @@ class CairnToolsWithUser(CairnTools):
 
 
 def reward(environments: list[CairnTools], **_: Any) -> list[float | None]:
-    """A reward function: the scores; None = TRL leaves the sample out."""
+    """A reward function: the scores; None = TRL leaves the sample out.
+
+    Raises:
+        RuntimeError: This TRL would make a 0 of None.
+    """
+    _check_trl()
     return [one.reward for one in environments]
+
+
+def _check_trl() -> None:
+    try:
+        installed = version("trl")
+    except PackageNotFoundError:  # another trainer calls the function
+        return
+    found = re.match(r"(\d+)\.(\d+)", installed)
+    if found is not None and (int(found[1]), int(found[2])) < _LEAST_TRL:
+        raise RuntimeError(f"trl {installed} trains on a reward of 0 where there is none; pip install 'trl>=1.6'")

@@ -5,6 +5,7 @@ Formats are found by name (`cairn.exports`), so that one of an installed package
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from harness.api import Export
@@ -29,7 +30,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_scoring(parser, "scoring to export (default: of each run)")
     for name in names:
         try:
-            _made(name).arguments(parser.add_argument_group(name))
+            made = _made(name)
+            with _FORMATS.running(name):
+                made.arguments(parser.add_argument_group(name))
         except (ConfigError, argparse.ArgumentError) as error:
             parser.epilog = f"{parser.epilog}\n{name} cannot be used: {error}".replace("%", "%%")
 
@@ -44,9 +47,19 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"two of the runs are called {again}; export each with a --to of its own")
     for folder in folders:
         options.scoring = Run(folder, scoring=given).scoring
-        for path in made.write(folder, _into(folder, options), options):
+        for path in _written(made, folder, options):
             sys.stdout.write(f"{visible(str(path))}\n")
     return ExitCode.DONE
+
+
+def _written(made: Export, folder: Path, options: argparse.Namespace) -> list[object]:
+    """Raises: ConfigError: The format of an installed package fails, or does not say what it wrote."""
+    with _FORMATS.running(options.format):
+        written = made.write(folder, _into(folder, options), options)
+        if isinstance(written, str) or not isinstance(written, Iterable):
+            said = f"`write` returned {type(written).__name__}; return the paths that it wrote, in a list"
+            raise ConfigError(f"format={options.format}: {said}")
+        return list(written)
 
 
 def _made(name: str) -> Export:
@@ -54,10 +67,8 @@ def _made(name: str) -> Export:
     kind = _FORMATS.find(name)
     if not (isinstance(kind, type) and issubclass(kind, Export)):
         raise ConfigError(f"format={name}: {kind!r:.80} is not a harness.api.Export; derive the class from it")
-    try:
+    with _FORMATS.running(name):
         return kind()
-    except TypeError as error:
-        raise ConfigError(f"format={name}: {kind.__module__}.{kind.__name__} cannot be made: {error}") from error
 
 
 def _into(folder: Path, options: argparse.Namespace) -> Path:

@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.escape import flat, listed, one_line
+from harness.api.text import flat
+from harness.runs import listed, one_line
 from harness.runs.baselines import Baseline, rate_of, sentence
 from harness.runs.comparison import Comparison, Pair, SiteChange
 from harness.runs.format import percent, points

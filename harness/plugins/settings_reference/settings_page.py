@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from harness.config.group_files import Choice
-from harness.config.setting_catalog import group_words
-from harness.config.setting_reference import DescribedSetting
+from harness.plugins.settings_reference.group_files import Choice
+from harness.plugins.settings_reference.setting_catalog import group_words
+from harness.plugins.settings_reference.setting_reference import DescribedSetting
 
 _HEAD = """\
 <!-- Written by `make docs` from harness/config and configs; change it there. -->

@@ -8,12 +8,11 @@ from typing import Any
 
 from omegaconf import MISSING as NOT_GIVEN
 
-from harness.choices import MAX_NUMBER, ValueRange
-from harness.codec import dumps
-from harness.config.group_files import Choice, below, defaults
-from harness.config.setting_catalog import Setting, catalog
-from harness.config.site_settings import RESERVED
-from harness.settings.fields import Tree
+from harness.api import dumps
+from harness.api.composition import MAX_NUMBER, RESERVED
+from harness.api.settings import Tree, ValueRange
+from harness.plugins.settings_reference.group_files import Choice, below, defaults
+from harness.plugins.settings_reference.setting_catalog import Setting, catalog
 
 _LONGEST = 80
 """Of a value that is shown among words, in characters."""

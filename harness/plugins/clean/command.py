@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 from harness.errors import ExitCode
-from harness.escape import flat
 
 HELP = "remove derived files and unreferenced artifacts; journals are never removed"
 EXAMPLE = "harness clean results/demo-prompt-scripted --dry-run"
@@ -18,6 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from harness.api.text import flat
     from harness.runs.run import run_folder
 
     for folder in [run_folder(one) for one in options.runs]:
@@ -26,8 +26,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _clean(folder: Path, *, logs: bool, dry: bool) -> str:
-    from harness.journal.garbage import find_garbage, remove
-    from harness.journal.store import RunFolder
+    from harness.api.journals import RunFolder, find_garbage, remove
+    from harness.api.text import flat
 
     with RunFolder.open(folder):  # an active run may be about to name an artifact
         found = tuple(find_garbage(folder, logs=logs))

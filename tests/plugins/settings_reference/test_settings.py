@@ -14,11 +14,11 @@ from termios import TIOCSWINSZ
 
 import pytest
 
-from harness.config.setting_catalog import catalog
+from harness.plugins.settings_reference.setting_catalog import catalog
 from tests.e2e.conftest import environment
 
 pytestmark = pytest.mark.integration
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "pages" / "settings.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "pages" / "settings.md"
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 

@@ -17,12 +17,11 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from harness.config import PROJECT, register
-from harness.config.override_errors import sentence
-from harness.config.plugin_packages import search_plugins
+from harness.api.composition import flat, register, search_plugins, sentence
+from harness.api.configuration import PROJECT
+from harness.api.secrets import REDACTED, redacted_settings
+from harness.api.settings import Tree
 from harness.errors import ConfigError
-from harness.secrets.config_secrets import REDACTED, redacted_settings
-from harness.settings.fields import Tree, flat
 
 _GLOBAL = "@package _global_"
 _FROM_ELSEWHERE = re.compile(r"\$\{(oc\.env:\w+(,null)?|openai_key:\$\{judge\.base_url\},\$\{judge\.api\})\}")

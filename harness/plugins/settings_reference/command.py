@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
-    from harness.config.setting_reference import DescribedSetting
+    from harness.plugins.settings_reference.setting_reference import DescribedSetting
 
 HELP = "list settings: meaning, values, default, values from groups, and whether they are measured"
 EXAMPLE = "harness settings browser    # a group; or a part of a name (timeout), or a pattern ('llm.*_s')"
@@ -29,12 +29,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.codec import dumps
-    from harness.config import PROJECT
-    from harness.config.group_files import choices
-    from harness.config.plugin_packages import plugin_folders
-    from harness.config.setting_reference import described
-    from harness.config.settings_page import page
+    from harness.api import dumps
+    from harness.api.composition import plugin_folders
+    from harness.api.configuration import PROJECT
+    from harness.plugins.settings_reference.group_files import choices
+    from harness.plugins.settings_reference.setting_reference import described
+    from harness.plugins.settings_reference.settings_page import page
 
     if options.config_dir is not None and not options.config_dir.is_dir():
         raise ConfigError(f"--config-dir {options.config_dir} is not a folder; give the folder of your configurations")
@@ -59,7 +59,7 @@ def _matching(pattern: str | None, every: "Iterable[DescribedSetting]") -> "Iter
     """
     from fnmatch import fnmatchcase
 
-    from harness.config.near_names import misspelt
+    from harness.api.composition import misspelt
 
     known = tuple(every)
     if pattern is None:
@@ -78,7 +78,7 @@ def _print(found: "Iterable[DescribedSetting]") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.reports.console import Terminal
+    from harness.api.terminal import Terminal
 
     terminal = Terminal(highlight=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))

@@ -10,11 +10,11 @@ import pytest
 from harness.cli import configured
 from harness.config import PROJECT
 from harness.config.config_validation import settings
-from harness.config.group_files import choices, defaults
-from harness.config.setting_catalog import Setting, catalog, group_words
-from harness.config.setting_reference import described
 from harness.config.site_settings import SITE_KEYS
 from harness.plugins.live.rules import LiveRules
+from harness.plugins.settings_reference.group_files import choices, defaults
+from harness.plugins.settings_reference.setting_catalog import Setting, catalog, group_words
+from harness.plugins.settings_reference.setting_reference import described
 
 pytestmark = pytest.mark.integration
 FREE = {"sites.by_name", "sites.given", "sites.visits", "evaluators"}

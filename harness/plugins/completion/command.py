@@ -98,7 +98,7 @@ def _takes_settings(command: argparse.ArgumentParser) -> bool:
 
 
 def _settings() -> Iterator[str]:
-    from harness.config import PROJECT
+    from harness.api.configuration import PROJECT
 
     for group in sorted(path for path in (PROJECT / "configs").glob("*") if path.is_dir()):
         yield from (f"{group.name}={path.stem}" for path in sorted(group.glob("*.yaml")))

@@ -1,35 +1,36 @@
 """`harness score --verified RUN`: the verdicts of webarena-verified's scorer, beside the run's own scores."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.api import dumps
+from harness.api.files import Within, write_atomic
 from harness.errors import ConfigError, EvaluatorError, ExitCode
-from harness.registry import Registry
+from harness.plugins.webarena_verified.whole_run import RunVerdicts, score_folder
+from harness.runs import Run, one_line
+from harness.runs.statistics import agreed
+from harness.runs.verified import VERIFIED_NAME, status_of
 
 if TYPE_CHECKING:
-    from harness.config import Config
-    from harness.reports.console import Terminal
-
-SCORERS = Registry(group="cairn.scorers", noun="harness score")
-"""Name to what is awaited with run folder and `task.arguments`, and gives somebody else's verdicts on its episodes."""
+    from harness.api.terminal import Terminal
 
 
-def score_verified(folder: Path, config: "Config | None", dialect: str | None, console: "Terminal") -> int:
+def score_verified(folder: Path, arguments: Mapping[str, Any], dialect: str | None, console: "Terminal") -> int:
     """Judge the run, store the verdicts, and name each episode on which it and the scorer differ.
 
     Args:
         folder: The run folder.
-        config: The person's own settings: `task.arguments.package` and `.dataset`; None = the defaults.
+        arguments: `task.arguments` of the person's own settings: `package` and `dataset`; {} = the defaults.
         dialect: Scoring to compare with; None = that of the run.
         console: Where to say it.
 
     Raises:
         ConfigError: The package is not installed, or the run has nothing that its scorer can be given.
     """
-    score = SCORERS.find("verified")
     try:
-        found = asyncio.run(score(folder, {} if config is None else config.task.arguments))
+        found = asyncio.run(score_folder(folder, arguments))
     except EvaluatorError as error:
         raise ConfigError(str(error)) from error
     _store(folder, found)
@@ -38,11 +39,7 @@ def score_verified(folder: Path, config: "Config | None", dialect: str | None, c
     return _tell(folder, dialect, console, complete=not found.left_out)
 
 
-def _store(folder: Path, found: Any) -> None:
-    from harness.codec import dumps
-    from harness.files.disk import Within, write_atomic
-    from harness.runs.verified import VERIFIED_NAME, status_of
-
+def _store(folder: Path, found: RunVerdicts) -> None:
     versions = sorted({verdict.version for _, verdict in found.verdicts})
     results = [
         {
@@ -60,11 +57,6 @@ def _store(folder: Path, found: Any) -> None:
 
 
 def _tell(folder: Path, dialect: str | None, console: "Terminal", *, complete: bool) -> int:
-    from harness.escape import one_line
-    from harness.runs.run import Run
-    from harness.runs.statistics import agreed
-    from harness.runs.verified import VERIFIED_NAME
-
     run = Run(folder, scoring=dialect)
     known, held = run.about, agreed(run.results)
     console.print(str(folder / VERIFIED_NAME), markup=False, soft_wrap=True)

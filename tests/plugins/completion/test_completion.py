@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.commands.completion import _commands
 from harness.main import _parser
+from harness.plugins.completion.command import _commands
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 Command = Callable[..., subprocess.CompletedProcess[str]]
 ASK = """
 source "$1"

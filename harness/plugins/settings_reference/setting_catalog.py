@@ -3,27 +3,33 @@
 `NAME` in a name stands for one of the person's choosing: `sites.NAME.url` is the address of a site.
 """
 
-import ast
-import sys
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
-from functools import cache
 from inspect import cleandoc
-from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from omegaconf import MISSING as NOT_GIVEN
 
-from harness.browser import visit_policy
-from harness.choices import COUNT, TIME, ValueRange
-from harness.config import MEASURED_PLUGINS, ConfigSchema
-from harness.config.site_settings import SitesSettings
-from harness.records import Login
-from harness.settings.fields import Declared, as_plain, declared, group_of
-from harness.settings.plugin import PluginSettings
-from harness.settings.sites import ResetSettings, SiteSettings
+from harness.api.composition import (
+    COUNT,
+    MEASURED_PLUGINS,
+    TIME,
+    ConfigSchema,
+    Declared,
+    PluginSettings,
+    ResetSettings,
+    SiteSettings,
+    as_plain,
+    declared,
+    group_of,
+    visit_policy,
+    words_of,
+)
+from harness.api.configuration import SitesSettings
+from harness.api.records import Login
+from harness.api.settings import ValueRange
 
 _KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", tuple: "list"}
 _POLICIES = {name: visit_policy.policy_class(name) for name in visit_policy.POLICIES.names()}
@@ -137,31 +143,3 @@ def _kind(kind: Any) -> str:
 
 def _first_paragraph(owner: type) -> str:
     return " ".join(cleandoc(owner.__doc__ or "").partition("\n\n")[0].split())
-
-
-def words_of(owner: type) -> dict[str, str]:
-    """Field or member of a class to the docstring below it, in one line; those of its bases are included."""
-    found: dict[str, str] = {}
-    for one in reversed(owner.__mro__):
-        found |= _attribute_docstrings(one.__module__).get(one.__qualname__, {})
-    return found
-
-
-@cache
-def _attribute_docstrings(module: str) -> dict[str, dict[str, str]]:
-    """Class to field to docstring; Python itself does not keep them."""
-    file = getattr(sys.modules.get(module), "__file__", None)
-    if file is None or not file.endswith(".py"):
-        return {}
-    classes = (node for node in ast.parse(Path(file).read_bytes()).body if isinstance(node, ast.ClassDef))
-    return {node.name: dict(_docstrings(node)) for node in classes}
-
-
-def _docstrings(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    for one, after in zip(node.body, node.body[1:], strict=False):
-        match one, after:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
-                ast.Expr(value=ast.Constant(value=str(text))),
-            ):
-                yield name, " ".join(text.split())

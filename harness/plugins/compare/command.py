@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from harness.commands.scoring_option import add_scoring
+from harness.api.command_line import COMPARISON_PAGES, add_scoring
 from harness.errors import ConfigError, ExitCode
 
 HELP = "compare runs over their common tasks"
@@ -31,13 +31,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from contextlib import ExitStack
 
-    from harness.codec import dumps
-    from harness.escape import escaped, flat
-    from harness.reports.compare_table import print_comparison
-    from harness.reports.console import Terminal
+    from harness.api import dumps
+    from harness.api.terminal import Terminal
+    from harness.api.text import flat
+    from harness.plugins.compare.table import print_comparison
+    from harness.runs import Run, escaped
     from harness.runs.comparison import compare_runs
     from harness.runs.opened_run import run_or_bundle
-    from harness.runs.run import Run
 
     level = options.fail_if_regressed
     if level is not None and not 0 < level <= 1:
@@ -50,8 +50,6 @@ def run(options: argparse.Namespace) -> int:
         first = Run(before.folder, scoring=options.scoring)
         found = compare_runs(first, [Run(one.folder, scoring=first.scoring) for one in after])
     if options.html:
-        from harness.reports.page_writers import COMPARISON_PAGES
-
         COMPARISON_PAGES.find("html")(options.html, found)
     if options.json:
         sys.stdout.write(escaped(dumps(found, pretty=True).decode()))

@@ -4,10 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from harness.api.command_line import Registry
 from harness.errors import ExitCode
-from harness.escape import flat
-from harness.registry import Registry
-from harness.runs.trials import amount
 
 IMPORTERS = Registry(group="cairn.importers", noun="harness import --from")
 """Name to what is called with source folder, run folder and logs; it writes the run, and tells what it holds."""
@@ -29,6 +27,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from harness.api.text import flat
+    from harness.runs.trials import amount
+
     target = options.to or Path("results") / f"imported-{options.source.resolve().name}"
     found = IMPORTERS.find(options.format)(options.source, target, options.log)
     lines = [f"{target}: {amount(found.episodes, 'episode')}"]

@@ -1,0 +1,1 @@
+"""`harness clean`: what a run does not need is removed."""

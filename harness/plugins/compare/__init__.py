@@ -1,0 +1,1 @@
+"""`harness compare`: runs against a first one, over their common tasks."""

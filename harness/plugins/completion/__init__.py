@@ -1,0 +1,1 @@
+"""`harness completion`: scripts by which a shell completes commands."""

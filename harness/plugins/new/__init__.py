@@ -1,0 +1,1 @@
+"""`harness new`: packages to begin a plug-in with."""

@@ -1,0 +1,1 @@
+"""`harness settings`: every setting with its words, values and default, in a terminal and as a page."""
