@@ -8,7 +8,7 @@ that no model was asked for (further calls of an answer, agents without a model)
 inherited from another run is context: another model may have answered.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
@@ -27,8 +27,9 @@ from harness.runs import Run
 
 DIALECT = "corrected"
 _OK = 200
-_ENDS: Mapping[str, str] = {"refusal": "content_filter"}
-"""Reasons for the end of an answer that chat completions do not have, and theirs."""
+_WHOLE = ("", "stop", "tool_calls")
+"""How an answer ends that was not cut short."""
+_WITHHELD = ("content_filter", "refusal")
 
 
 def trajectory_of(
@@ -145,7 +146,7 @@ class _Turn:
     """The message at a position; pictures make it large, so none is kept."""
     answer: JsonObject
     finish_reason: str
-    """Why the answer was cut short; "", `stop` or `tool_calls` = it was not."""
+    """Why the answer was cut short; one of `_WHOLE` = it was not."""
     tools: Sequence[JsonObject] = ()
     tokens: Tokens | None = None
 
@@ -263,9 +264,11 @@ class _Conversation:
 
 
 def _choice(turn: _Turn) -> JsonObject:
-    reason = _ENDS.get(turn.finish_reason, turn.finish_reason)
-    if reason in ("", "stop", "tool_calls"):
+    """It ends for a reason that chat completions have, whichever interface was spoken."""
+    if turn.finish_reason in _WHOLE:
         reason = "tool_calls" if "tool_calls" in turn.answer else "stop"
+    else:
+        reason = "content_filter" if turn.finish_reason in _WITHHELD else "length"
     return {"finish_reason": reason, "index": 0, "message": turn.answer}
 
 

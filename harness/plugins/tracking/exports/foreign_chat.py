@@ -12,11 +12,17 @@ from harness.api import CodecError, JsonObject, RetryableError, dumps, loads
 from harness.api.endpoints import events_in, frame_of, mappings, provider_of, read_any, tools_of, was_streamed
 
 _THOUGHT = ("reasoning", "thinking", "redacted_thinking")
+_KEPT = ("previous_response_id", "conversation", "prompt")
+"""Of the Responses API: what names messages that the provider keeps."""
 _ENDS: Mapping[str, str] = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "tool_calls"}
 
 
 class Unreadable(ValueError):
     """It is not a request or answer of that interface."""
+
+
+class KeptElsewhere(Unreadable):
+    """Part of what the model saw is kept by the provider, so that nobody else knows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +61,7 @@ def request_of(interface: str, body: bytes) -> tuple[list[JsonObject], list[Json
 
     Raises:
         Unreadable: The body is not one of the interface.
+        KeptElsewhere: It does not have all messages.
     """
     try:
         sent = loads(body)
@@ -63,9 +70,9 @@ def request_of(interface: str, body: bytes) -> tuple[list[JsonObject], list[Json
                 messages = list(sent["messages"])
             case "messages":
                 messages = [*_system(sent.get("system")), *_of_messages(sent["messages"])]
-            case _ if sent.get("previous_response_id") or sent.get("conversation"):
-                raise Unreadable("the provider keeps what was said before it")
             case _:
+                if kept := [name for name in _KEPT if sent.get(name)]:
+                    raise KeptElsewhere(f"a request of the agent's process with {kept[0]}: the provider keeps a part")
                 messages = [*_system(sent.get("instructions")), *_of_input(sent["input"])]
         return messages, tools_of(frame_of(interface, body))
     except (CodecError, KeyError, TypeError, AttributeError) as error:

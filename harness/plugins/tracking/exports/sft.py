@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from harness.api import InvalidAction, JsonObject, dumps
 from harness.api.files import prepared, replacing, translate_os_errors
@@ -23,7 +24,13 @@ from harness.api.records import Answered, Asked
 from harness.errors import ConfigError
 from harness.plugins.tracking.episodes import run_at
 from harness.plugins.tracking.exports.events import events_of
-from harness.plugins.tracking.exports.foreign_chat import Unreadable, answer_message, chat_message, exchange_of
+from harness.plugins.tracking.exports.foreign_chat import (
+    KeptElsewhere,
+    Unreadable,
+    answer_message,
+    chat_message,
+    exchange_of,
+)
 from harness.plugins.tracking.exports.sft_rules import fault_of
 from harness.runs import Episode, Request, Run, Step
 from harness.runs.episode_fields import field_names, field_of
@@ -156,10 +163,12 @@ class _Turn:
     is_taught: bool
 
     def continues(self, other: "_Turn") -> bool:
-        """Whether it repeats the other request whole, and then its answer."""
+        """Whether it repeats the other request whole, and then its answer: word for word where that is taught."""
         size = len(other.keys)
-        is_longer = len(self.keys) > size and self.keys[:size] == other.keys
-        return is_longer and self.message(size).get("role") == "assistant"
+        if len(self.keys) <= size or self.keys[:size] != other.keys:
+            return False
+        told = self.message(size)
+        return told.get("role") == "assistant" and (not other.is_taught or _words(told) == _words(other.answer))
 
 
 def _chains(turns: Iterator[_Turn], per: str) -> Iterator[tuple[dict[int, int], _Turn]]:
@@ -185,15 +194,23 @@ def _sample(weights: Mapping[int, int], last: _Turn) -> JsonObject:
     return {"messages": weighed, "tools": list(last.tools)} if last.tools else {"messages": weighed}
 
 
+def _words(answer: JsonObject) -> tuple[Any, list[Any]]:
+    """Text and calls without their ids, which are no words of the model's."""
+    calls = answer.get("tool_calls", [])
+    return answer.get("content") or "", [call.get("function") if isinstance(call, dict) else call for call in calls]
+
+
 def _turns(run: Run, episode: Episode, found: SftExport) -> Iterator[_Turn]:
     record = episode.record
     asked = {one.number: one for one in record.asked}
+    failed = _failed_requests(episode)
     for number in sorted(record.answered):
         if number not in asked:
             continue
         turn = _process_turn(run, asked[number], record.answered[number], found)
         if turn is not None:
-            yield replace(turn, is_taught=turn.is_taught and asked[number].step > record.inherited)
+            is_taught = turn.is_taught and number not in failed and asked[number].step > record.inherited
+            yield replace(turn, is_taught=is_taught)
     request, actions = None, list[Step]()
     for move in events_of(episode):
         if isinstance(move, Step):
@@ -227,12 +244,25 @@ def _has_failed(step: Step) -> bool:
     return step.outcome == "refused" or isinstance(step.action, InvalidAction)
 
 
+def _failed_requests(episode: Episode) -> set[int]:
+    """Numbers of a process's requests whose action failed: it was read from the last one that was answered before."""
+    record = episode.record
+    answered = [one for one in record.asked if one.number in record.answered]
+    answered = [one for one in answered if record.answered[one.number].status == _OK]
+    steps = [step.number for step in episode.steps if _has_failed(step)]
+    before = ([one.number for one in answered if one.step <= step] for step in steps)
+    return {numbers[-1] for numbers in before if numbers}
+
+
 def _process_turn(run: Run, asked: Asked, answered: Answered, found: SftExport) -> _Turn | None:
     """A turn of an agent that is a separate process, as it made it; None = it cannot be a sample."""
     if answered.status != _OK:
         return None  # a failed request, which the process asked again or gave up
     try:
         made = exchange_of(asked.interface, run.artifacts.read(asked.request), run.artifacts.read(answered.response))
+    except KeptElsewhere as error:
+        found.left_out[str(error)] += 1
+        return None
     except Unreadable:
         found.left_out["a request or an answer of the agent's process that cannot be read"] += 1
         return None

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.actions import InvalidAction, Stop
+from harness.actions.truncate import cut
 from harness.api import Message
 from harness.choices import Durability
 from harness.codec import dumps
@@ -343,16 +344,98 @@ def test_whatever_a_process_asked_is_no_error(
     assert len(group.trajectories[0].seen or ()) <= 1
 
 
+def asks(run: RunFolder, number: int, messages: list[Sample], text: str, *, step: int = 0) -> list[Record]:
+    """A request of a process, by default for the step of the same number, and its answer."""
+    request = run.artifacts.put(dumps({"model": "m", "messages": messages}))
+    answer = {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]}
+    response = run.artifacts.put(dumps(answer))
+    return [
+        Asked(
+            number=number, step=step or number, key=str(number), interface="chat", model="m", request=request, at=1.0
+        ),
+        Answered(number=number, status=200, response=response, model="m", usage=Usage(), elapsed_ms=1.0, at=1.0),
+    ]
+
+
+def shown(*texts: str) -> list[Sample]:
+    """A conversation that begins with the user."""
+    return [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(texts)]
+
+
+def test_an_answer_that_a_process_repeats_in_other_words_is_taught_as_it_was_given(tmp_path: Path) -> None:
+    def rewritten(run: RunFolder) -> list[Record]:
+        return [
+            acted(0),
+            *asks(run, 1, shown("page 1"), "what the model said"),
+            decision(run, 1, ()),
+            acted(1),
+            *asks(run, 2, shown("page 1", "what the process made of it", "page 2"), "second"),
+            decision(run, 2, ()),
+            acted(2),
+            *asks(run, 3, shown("page 1", "what the process made of it", "page 2", "second", "page 3"), "third"),
+            stop(decision(run, 3, ())),
+        ]
+
+    first, second = samples(write(tmp_path / "run", ("1", rewritten, 1.0)), "--per", "episode")
+    assert weights(first) == [("what the model said", 1)]
+    assert weights(second) == [("what the process made of it", 0), ("second", 1), ("third", 1)]
+
+
+def test_an_answer_that_an_agent_repeats_shortened_is_taught_whole(tmp_path: Path) -> None:
+    long = "x" * 30_000
+
+    def shortened(run: RunFolder) -> list[Record]:
+        first = (SYSTEM, user(PAGE))
+        second = (*first, said(cut(long, 20_000)), user("page 2"))
+        return [
+            acted(0),
+            replace(decision(run, 1, first), reply=long),
+            acted(1),
+            stop(decision(run, 2, second)),
+        ]
+
+    one, other = samples(write(tmp_path / "run", ("1", shortened, 1.0)), "--per", "episode")
+    assert weights(one) == [(long, 1)]
+    assert [weight for _, weight in weights(other)] == [0, 1]
+
+
+def test_an_answer_of_a_process_whose_action_failed_is_not_learned(tmp_path: Path) -> None:
+    def failing(run: RunFolder) -> list[Record]:
+        return [
+            acted(0),
+            *asks(run, 1, shown("page 1"), "click what is not there"),
+            decision(run, 1, ()),
+            replace(acted(1), outcome=Refused(why="no such element")),
+            *asks(run, 2, shown("page 2"), "nonsense"),
+            replace(decision(run, 2, ()), action=InvalidAction(why="no action")),
+            acted(2),
+            *asks(run, 3, shown("page 3"), "two actions"),
+            decision(run, 3, ()),
+            acted(3),
+            decision(run, 4, ()),
+            replace(acted(4), outcome=Refused(why="no such element")),
+            *asks(run, 4, shown("page 5"), "stop", step=5),
+            stop(decision(run, 5, ())),
+        ]
+
+    (sample,) = samples(write(tmp_path / "run", ("1", failing, 1.0)))
+    assert weights(sample) == [("stop", 1)]
+
+
 @pytest.mark.parametrize("key", ["previous_response_id", "conversation"])
-def test_a_request_without_the_conversation_that_its_provider_keeps_is_no_sample(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+def test_a_request_whose_messages_the_provider_keeps_is_no_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], key: str
 ) -> None:
     body, answer = ANSWERS["responses"]
-    monkeypatch.setitem(ANSWERS, "responses", ({**body, key: "r"}, answer))
+    monkeypatch.setitem(ANSWERS, "responses", ({**body, key: "x"}, answer))
     folder = write(tmp_path / "run", ("1", of_a_process("responses"), 1.0))
     assert samples(folder) == []
     (group,) = run_groups(folder)
     assert group.trajectories[0].messages_and_choices == []
+    told = f"left out: 1 sample: a request of the agent's process with {key}: the provider keeps a part"
+    assert told in capsys.readouterr().out
+    monkeypatch.setitem(ANSWERS, "responses", ({**body, key: None}, answer))
+    assert len(samples(write(tmp_path / "other", ("1", of_a_process("responses"), 1.0)))) == 1
 
 
 def test_secrets_stay_out_and_the_file_appears_whole(tmp_path: Path) -> None:
