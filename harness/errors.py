@@ -165,6 +165,9 @@ class AgentDiverged(InfraError):
 class PluginFailed(InfraError):
     """A plugged-in class gave back what its protocol does not allow, or the agent's process broke down."""
 
+    requests = 0
+    """Of a model whose answer its provider could not read: how many were sent, retries included."""
+
 
 class ActionInDoubt(InfraError):
     """An interrupted action may have changed a site that cannot be reset, and `resume.in_doubt=unscored` is set."""
