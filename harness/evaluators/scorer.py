@@ -182,6 +182,8 @@ async def _found(name: str, evaluator: Callable[..., Awaitable[object]], *given:
         # Comparisons with NaN are false, so it is refused like any value out of range.
         case Finding(value=int() | float() as value, why=str()) if 0.0 <= value <= 1.0:
             return Finding(value=float(value), why=cut(found.why, MOST_OF_A_MESSAGE))
+        case Finding() if not isinstance(found.why, str):
+            raise EvaluatorError(f"evaluator {name} gave why={shown(found.why)}; why is a text")
         case Finding():
             raise EvaluatorError(f"evaluator {name} gave value={shown(found.value)}; a value is from 0 to 1")
     raise EvaluatorError(f"evaluator {name} returned {type(found).__name__}, not a Finding")
