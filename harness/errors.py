@@ -27,6 +27,7 @@
     ├─ EvaluatorError        the evidence cannot be judged: unscored, never a 0
     └─ JournalError          our doing: stop, touch nothing, exit 3
        ├─ JournalCorrupt     a terminated line is not a legal next record
+       ├─ NoArtifact         there is no artifact of this name
        └─ UnsafeFile         a run folder contains a link, a FIFO or a device, or a file that is too large
 
 Only InfraError is ever retried. Foreign exceptions become one of these in one mapper per library.
@@ -165,6 +166,9 @@ class AgentDiverged(InfraError):
 class PluginFailed(InfraError):
     """A plugged-in class gave back what its protocol does not allow, or the agent's process broke down."""
 
+    requests = 0
+    """Of a model whose answer its provider could not read: how many were sent, retries included."""
+
 
 class ActionInDoubt(InfraError):
     """An interrupted action may have changed a site that cannot be reset, and `resume.in_doubt=unscored` is set."""
@@ -192,6 +196,10 @@ class JournalCorrupt(JournalError):
         self.path = path
         self.line = line
         self.why = why
+
+
+class NoArtifact(JournalError):
+    """There is no artifact of this name: it was never kept, or its file is gone."""
 
 
 class UnsafeFile(JournalError):

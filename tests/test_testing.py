@@ -1,13 +1,15 @@
 """The shipped test doubles, and with them what a plug-in that breaks its protocol costs: its own task."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.api import Agent, Decision, EvaluatorError, Finding, Goto, InvalidAction, Message, Reply, Stop
-from harness.errors import InfraError, JournalError, ModelRejected, PluginFailed
+from harness.errors import ConfigError, InfraError, JournalError, ModelRejected, PluginFailed
 from harness.evaluators.scorer import Scorer
+from harness.journal.store import ArtifactStore
 from harness.records import Episode, Eval, Status, Usage
 from harness.testing import MemoryArtifacts, MemoryJournal, ScriptedModel, a_task, closed, play
 
@@ -78,7 +80,9 @@ async def test_an_agent_that_breaks_its_protocol_fails_its_own_task(given: Any, 
         (ZeroDivisionError("by zero"), "evaluator mine raised ZeroDivisionError: by zero"),
         (EvaluatorError("no page"), "no page"),
         (1.0, "evaluator mine returned float, not a Finding"),
+        (ConfigError("eval.mine is missing"), "evaluator mine raised ConfigError: eval.mine is missing"),
         (Finding(value=float("nan"), why=""), "evaluator mine gave value='nan'; a value is from 0 to 1"),
+        (Finding(value=1.0, why=None), "evaluator mine gave why='None'; why is a text"),  # type: ignore[arg-type]
         (Finding(value=2.0, why=""), "evaluator mine gave value='2.0'; a value is from 0 to 1"),
     ],
 )
@@ -88,6 +92,30 @@ async def test_an_evaluator_that_fails_leaves_its_own_verdict_unscored(given: An
     scored = await scorer.score(a_task(eval_types=("mine", "good")), closed("7"), MemoryArtifacts())
     bad, good = scored.verdicts
     assert (bad.status, bad.why, good.value) == (Status.ERROR, why, 1.0) and scored.value is None
+
+
+class Reads(Gives):
+    async def evaluate(self, task: Any, closed: Any, artifacts: Any, /) -> Any:
+        return artifacts.read(self.given)
+
+
+@pytest.mark.parametrize("digest", ["", "abc", "0" * 64])
+@pytest.mark.parametrize("memory", [True, False], ids=["in memory", "on disk"])
+async def test_an_evaluator_that_reads_what_was_never_kept_leaves_its_task_unscored(
+    digest: str, memory: bool, tmp_path: Path
+) -> None:
+    artifacts = MemoryArtifacts() if memory else ArtifactStore(tmp_path / "artifacts")
+    scorer = Scorer("corrected", further={"mine": Reads(digest)})
+    scored = await scorer.score(a_task(eval_types=("mine",)), closed("7"), artifacts)
+    assert scored.status is Status.ERROR and "evaluator mine raised NoArtifact: " in scored.verdicts[0].why
+
+
+async def test_a_damaged_artifact_stops_the_run(tmp_path: Path) -> None:
+    store = ArtifactStore(tmp_path / "artifacts")
+    digest = store.put(b"page")
+    store.path(digest).write_bytes(b"pagf")
+    with pytest.raises(JournalError, match="is damaged"):
+        await Scorer("corrected", further={"mine": Reads(digest)}).score(a_task(eval_types=("mine",)), closed(), store)
 
 
 class Judges(Gives):

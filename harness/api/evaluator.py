@@ -17,7 +17,7 @@ class Artifacts(Protocol):
         ...
 
     def read(self, digest: str) -> bytes:
-        """Raises: JournalError: missing, or not the bytes it is named after."""
+        """Raises: JournalError: missing (`NoArtifact`), or not the bytes it is named after."""
         ...
 
 
@@ -51,7 +51,8 @@ class Evaluator(Protocol):
         """Judge a closed episode; there is no browser any more, and the same evidence must give the same finding.
 
         Raises:
-            EvaluatorError: The evidence cannot be judged. This and any other exception leaves the task unscored.
+            EvaluatorError: The evidence cannot be judged. This and any other exception leaves the task unscored, but a
+                model that rejects all requests, a full disk and a damaged artifact, which stop the run.
         """
         ...
 

@@ -22,10 +22,12 @@ from harness.api import (
     Evaluator,
     Executor,
     Judge,
+    JudgedEvaluator,
     ObservationRenderer,
     Sink,
 )
 from harness.browser.acting.uploads import available_files
+from harness.choices import Dialect
 from harness.config import Config, member_task
 from harness.errors import ConfigError, HarnessError, TaskError, error_line, plugin_boundary
 from harness.evaluation.action_classes import action_set_of, prompt_lines
@@ -191,7 +193,11 @@ def agent_context(config: Config) -> AgentContext:
 
 def build_judge(settings: JudgeSettings) -> Judge | None:
     """A judge of the person's own; None = there is none."""
-    judge: Judge | None = None if settings._target_ is None else make_plugin("judge", settings, Judge)
+    if settings._target_ is None:
+        return None
+    judge: Judge = make_plugin("judge", settings, Judge)
+    if not isinstance(judge.name, str) or not judge.name:
+        raise ConfigError(f"judge._target_={settings._target_}.name is {judge.name!r:.80}; give a text")
     return judge
 
 
@@ -240,7 +246,25 @@ def build_evaluators(config: Config, benchmark: Benchmark | None) -> Mapping[str
             whose = "of the benchmark" if name in made else "shipped"
             raise ConfigError(f"{place}: there is an evaluator {name} already ({whose}); give yours another name")
         made[name] = make_plugin(place, plugin, Evaluator)
+        _check_judged(f"{place}._target_={plugin._target_}", made[name])
     return made
+
+
+def _check_judged(place: str, evaluator: Evaluator) -> None:
+    """Raises: ConfigError: An evaluator that asks the judge cannot say what judges in a dialect, or by which prompt."""
+    if not isinstance(evaluator, JudgedEvaluator):
+        return
+    for dialect in Dialect:
+        call = f"{place}.in_dialect({dialect.value!r})"
+        try:
+            judging: object = evaluator.in_dialect(dialect.value)
+        except PLUGIN_ERRORS as error:
+            raise ConfigError(f"{call} cannot be called: {error_line(error)}") from error
+        if not isinstance(judging, JudgedEvaluator):
+            raise ConfigError(f"{call} returned {type(judging).__name__}; return a JudgedEvaluator")
+        for of, said in ((place, evaluator.prompt_digest), (call, judging.prompt_digest)):
+            if not isinstance(said, str):
+                raise ConfigError(f"{of}.prompt_digest is {said!r:.80}; give a text")
 
 
 def _benchmark_evaluators(benchmark: Benchmark) -> dict[str, Evaluator]:
@@ -272,6 +296,7 @@ def _evaluators_of(benchmark: Benchmark) -> Mapping[str, Evaluator]:
             raise ConfigError(f"{theirs}.evaluators: {name} is a shipped evaluator; give yours another name")
         if not isinstance(evaluator, Evaluator):
             raise ConfigError(f"{theirs}.evaluators: {name} lacks members of harness.api.Evaluator")
+        _check_judged(f"{theirs}.evaluators: {name}", evaluator)
     return evaluators
 
 

@@ -13,7 +13,15 @@ from harness import EVALUATOR_VERSION
 from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.api import NO_EVALUATORS, Artifacts, Evaluator, Finding, Judge, JudgedEvaluator, RecordedEpisode
 from harness.codec import CodecError, build, loads
-from harness.errors import EvaluatorError, JournalError, UsageError, plugin_boundary
+from harness.errors import (
+    EvaluatorError,
+    JournalError,
+    ModelRejected,
+    NoArtifact,
+    ShutdownRequested,
+    StorageError,
+    plugin_boundary,
+)
 from harness.evaluators.judge import JudgeForEpisode, JudgeSession
 from harness.evaluators.judge_prompts import ANSWER_PROMPTS
 from harness.evaluators.program_html import program_html
@@ -164,12 +172,18 @@ async def _found(name: str, evaluator: Callable[..., Awaitable[object]], *given:
         return EvaluatorError(f"evaluator {name} raised {type(error).__name__}: {said}")
 
     # A wrong key or a full disk stops the run; a damaged artifact is a fault of the run folder, not of the evaluator.
-    with plugin_boundary(failed, passes=(UsageError, JournalError, EvaluatorError)):
-        found = await evaluator(*given)
+    passes = (ModelRejected, StorageError, JournalError, ShutdownRequested, EvaluatorError)
+    with plugin_boundary(failed, passes=passes):
+        try:
+            found = await evaluator(*given)
+        except NoArtifact as error:  # it asked for what was never kept
+            raise failed(error) from error
     match found:
         # Comparisons with NaN are false, so it is refused like any value out of range.
         case Finding(value=int() | float() as value, why=str()) if 0.0 <= value <= 1.0:
             return Finding(value=float(value), why=cut(found.why, MOST_OF_A_MESSAGE))
+        case Finding() if not isinstance(found.why, str):
+            raise EvaluatorError(f"evaluator {name} gave why={shown(found.why)}; why is a text")
         case Finding():
             raise EvaluatorError(f"evaluator {name} gave value={shown(found.value)}; a value is from 0 to 1")
     raise EvaluatorError(f"evaluator {name} returned {type(found).__name__}, not a Finding")

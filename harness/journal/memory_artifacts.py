@@ -3,7 +3,8 @@
 from hashlib import sha256
 
 from harness.api import Artifacts
-from harness.errors import JournalError
+from harness.errors import NoArtifact
+from harness.journal.names import check_digest
 from harness.protocols import StagedArtifact
 
 
@@ -30,5 +31,6 @@ class MemoryArtifacts:
         if digest not in self._data:
             if self._over is not None:
                 return self._over.read(digest)
-            raise JournalError(f"artifact {digest} is missing")
+            check_digest(digest)
+            raise NoArtifact(f"artifact {digest} is missing")
         return self._data[digest]

@@ -1,10 +1,10 @@
-"""The file names of journals: one per task and trial, and the check that a file has the name of its own."""
+"""The file names of journals and artifacts, and the check that a journal has the name of its own."""
 
 import os
 import re
 from pathlib import Path
 
-from harness.errors import JournalError
+from harness.errors import JournalError, NoArtifact
 
 JOURNAL_SUFFIX = ".traj.jsonl"
 """How the file name of each journal ends."""
@@ -12,6 +12,7 @@ JOURNAL_SUFFIX = ".traj.jsonl"
 _TASK_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
 # Else trial 0 of a task `x.trial-1` and trial 1 of a task `x` would be one file.
 _TRIAL_ENDING = re.compile(r"\.trial-\d+$")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def can_name(task_id: str) -> bool:
@@ -32,6 +33,12 @@ def check_name(path: Path, task_id: str, trial: int) -> None:
         raise JournalError(f"{path} is a copy of {named}, or was renamed: move it away, or give it its own name again")
     if not is_ours:
         raise JournalError(f"{path} is not a valid journal name; move it away, then run again")
+
+
+def check_digest(digest: str) -> None:
+    """Raises: NoArtifact: No artifact can have this name."""
+    if not _DIGEST.fullmatch(digest):
+        raise NoArtifact(f"{digest!r} is not the name of an artifact")
 
 
 def journals_in(folder: Path) -> list[os.DirEntry[str]]:

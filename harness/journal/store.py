@@ -15,7 +15,6 @@ states, cookies and all) live apart in `private/`, readable by the owner only, n
 """
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -25,18 +24,17 @@ from pathlib import Path
 from typing import Self
 
 from harness.choices import Durability
-from harness.errors import JournalError, TaskError, UnsafeFile, UsageError
+from harness.errors import JournalError, NoArtifact, TaskError, UnsafeFile, UsageError
 from harness.files import safe_files
 from harness.files.disk import Within, sync_file, translate_os_errors, write_atomic
 from harness.files.sync import sync
 from harness.journal.index import INDEX_NAME, Scan, index_of, note, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import LOCK_NAME, Journal
-from harness.journal.names import JOURNAL_SUFFIX, can_name, name_of
+from harness.journal.names import JOURNAL_SUFFIX, can_name, check_digest, name_of
 from harness.protocols import StagedArtifact
 from harness.secrets.redaction import NO_SECRETS, Redactor
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _STAGING = ".staging"
 WORKER_LOG = "worker.log"
 STORES = ("artifacts", "private/checkpoints")
@@ -157,11 +155,14 @@ class ArtifactStore:
         """What was stored as `digest`, secrets put back as far as they are known.
 
         Raises:
-            JournalError: Missing, not the bytes it is named after, or no regular file.
+            NoArtifact: There is none of this name.
+            JournalError: Not the bytes it is named after, or no regular file.
         """
         path = self.path(digest)
         try:
             data = safe_files.read(path, below=self._run)
+        except FileNotFoundError as exc:
+            raise NoArtifact(f"artifact {path} cannot be read: {exc.strerror}") from exc
         except OSError as exc:
             raise JournalError(f"artifact {path} cannot be read: {exc.strerror}") from exc
         if sha256(data).hexdigest() != digest:
@@ -190,8 +191,7 @@ class ArtifactStore:
     def path(self, digest: str) -> Path:
         """Where the artifact named `digest` is, if it is; what is read there directly is not verified."""
         # Digests come from journals, which may be foreign: a path must not.
-        if not _DIGEST.fullmatch(digest):
-            raise JournalError(f"{digest!r} is not the name of an artifact")
+        check_digest(digest)
         return self._root / digest[:2] / digest
 
 

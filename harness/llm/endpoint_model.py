@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from harness.api import ChatSettings, RetryableError
 from harness.codec import JsonObject
+from harness.errors import PluginFailed
 from harness.llm.endpoint import Endpoint
 from harness.llm.event_stream import read_any
 from harness.llm.exchange import Exchanger, ReceivedAnswer, Sending
@@ -24,7 +25,7 @@ from harness.llm.request_scope import current_scope
 from harness.llm.retry import Retrier
 from harness.llm.token_ids import TokenIds
 from harness.protocols import StoredReply
-from harness.records import ComputerTool, Message, Reply, Tool
+from harness.records import ComputerTool, Message, Reply, Tool, Usage
 
 # A guess for the rate limiter, which the endpoint's own count corrects.
 PICTURE_TOKENS = 1000
@@ -80,10 +81,12 @@ class EndpointModel:
                 tokens=tokens,
             )
 
-        received = await self._token_ids.exchange(self._exchanger, self._provider, body, sending)
-        # For an agent that fails before it has given back a decision, and with it what its replies cost.
-        if (scope := current_scope()) is not None:
-            scope.spent += received.usage
+        try:
+            received = await self._token_ids.exchange(self._exchanger, self._provider, body, sending)
+        except PluginFailed as error:
+            _spend(Usage(requests=error.requests, priced=False))
+            raise
+        _spend(received.usage)
         return self._reply(received)
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> JsonObject:
@@ -98,7 +101,7 @@ class EndpointModel:
         """The reply in an answer that was received before; it cost nothing. None if it is not an answer."""
         try:
             answer = read_any(self._provider, kept.raw)
-        except RetryableError:
+        except (RetryableError, PluginFailed):
             return None
         used = self._exchanger.usage(answer, self._settings.model, 0)
         usage = replace(used, cost_usd=0.0, saved_usd=0.0, priced=True, from_cache=1)
@@ -123,6 +126,12 @@ class EndpointModel:
             request=frame_of(self._provider.name, received.request),
             request_id=received.request_id,
         )
+
+
+def _spend(usage: Usage) -> None:
+    """For an agent that fails before it has given back a decision, and with it what its replies cost."""
+    if (scope := current_scope()) is not None:
+        scope.spent += usage
 
 
 def guessed_tokens(body: Any) -> int:

@@ -5,14 +5,22 @@ A provider puts them together to the body that would have come at once; the stre
 Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.api import Answer, ModelProvider
+from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
+from harness.api import Answer, ModelProvider, RetryableError
 from harness.codec import JsonObject
-from harness.llm.answer import NoAnswer, excerpt, parsed
+from harness.errors import InfraError, PluginFailed, UsageError, plugin_boundary
+from harness.llm.answer import NoAnswer, count, excerpt, parsed
+from harness.records import ToolCall
 
 _DONE = "[DONE]"
+_TEXTS = ("text", "model", "finish_reason", "refusal", "reasoning")
+_COUNTS = (
+    *("prompt_tokens", "completion_tokens", "cached_tokens"),
+    *("cache_write_tokens", "cache_write_1h_tokens", "reasoning_tokens"),
+)
 
 
 def is_event_stream(content: bytes) -> bool:
@@ -72,6 +80,35 @@ def read_any(provider: ModelProvider, content: bytes, *, streamed: bool | None =
 
     Raises:
         RetryableError: The bytes are not an answer, or end before it does.
+        PluginFailed: The provider raised something else, or gave back what is no `Answer`.
     """
     is_stream = was_streamed(content) if streamed is None else streamed
-    return provider.read(provider.joined(events_in(content)) if is_stream else content)
+    # Named, as a class of the person's own may be at fault, and not the endpoint.
+    named = f"{type(provider).__module__}.{type(provider).__qualname__}, the provider {provider.name!r},"
+
+    def failed(error: Exception) -> PluginFailed:
+        said = cut(str(error), MOST_OF_A_MESSAGE)
+        return PluginFailed(f"{named} cannot read an answer: {type(error).__name__}: {said}")
+
+    with plugin_boundary(failed, passes=(RetryableError, InfraError, UsageError)):
+        answer: object = provider.read(provider.joined(events_in(content)) if is_stream else content)
+    if not isinstance(answer, Answer):
+        raise PluginFailed(f"{named} read an answer as {type(answer).__name__}, not as Answer")
+    if wrong := _wrong_field(answer):
+        raise PluginFailed(f"{named} gave Answer.{wrong}")
+    return answer
+
+
+def _wrong_field(answer: Answer) -> str:
+    """The first field that no record can hold, and what it should be; "" = there is none."""
+    for name in _TEXTS:
+        if not isinstance(value := getattr(answer, name), str):
+            return f"{name}={value!r:.80}; it is a text"
+    for name in _COUNTS:
+        if type(value := getattr(answer, name)) is not int or count(value) != value:
+            return f"{name}={value!r:.80}; it is an integer from 0"
+    for name, kind in (("tool_calls", ToolCall), ("items", Mapping)):
+        value = getattr(answer, name)
+        if not isinstance(value, tuple) or not all(isinstance(one, kind) for one in value):
+            return f"{name}={value!r:.80}; it is a tuple of {kind.__name__}"
+    return ""

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 from harness.api import Answer, ChatSettings, RetryableError
-from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
+from harness.errors import ModelRejected, ModelUnavailable, PluginFailed, RequestRefused
 from harness.llm.answer import NoAnswer
 from harness.llm.connection import SdkErrors
 from harness.llm.endpoint import Endpoint
@@ -92,6 +92,7 @@ class Exchanger:
             ModelRejected: The endpoint rejects all requests; the run must stop.
             RequestRefused: It refuses this request as such.
             ModelUnavailable: No answer after all retries.
+            PluginFailed: The provider cannot read the answer.
         """
         requests, redirects, waited_s, again = 0, 0, 0.0, False
 
@@ -116,6 +117,9 @@ class Exchanger:
             received = await self.retrier.run(attempt, lambda: waited_s)
         except (RequestRefused, ModelRejected) as exc:
             exc.requests, exc.waited_s = requests, waited_s
+            raise
+        except PluginFailed as exc:
+            exc.requests = requests
             raise
         except RetryableError as exc:
             if redirects == requests:
@@ -155,6 +159,9 @@ class Exchanger:
             raise
         except RequestRefused:
             ending = replace(ending, outcome=RequestOutcome.rejected)
+            raise
+        except PluginFailed:  # the endpoint did answer
+            ending = replace(ending, outcome=RequestOutcome.answered)
             raise
         finally:
             permit.end(ending)

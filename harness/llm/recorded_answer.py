@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from harness.api import ModelProvider, RetryableError
 from harness.codec import JsonObject
-from harness.errors import ConfigError
+from harness.errors import ConfigError, PluginFailed
 from harness.llm.answer import mappings
 from harness.llm.event_stream import events_in, read_any, was_streamed
 from harness.llm.providers import provider_of
@@ -28,7 +28,7 @@ def calls_of(frame: bytes, response: bytes) -> list[JsonObject]:
         return []
     try:
         answer = read_any(asked, response)
-    except RetryableError:
+    except (RetryableError, PluginFailed):
         return []
     return [plain_call(call) for call in answer.tool_calls]
 

@@ -1,5 +1,6 @@
 """What was paid for a decision that was not made is in the record of the failure, so that budgets see it."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -7,16 +8,19 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness.api import ChatSettings, Decision, Episode, LiveObservation, Message, Task
+from harness.api import Answer, ChatSettings, Decision, Episode, LiveObservation, Message, Task
 from harness.episode.attempt import overspent
 from harness.episode.episode import EpisodeRunner
 from harness.episode.job import Job
 from harness.episode.recorder import EpisodeDeps
 from harness.errors import InfraError, PluginFailed, RequestRefused
 from harness.llm.endpoint_model import EndpointModel
+from harness.llm.providers.chat import ChatCompletions
 from harness.records import EpisodeLimits
 from harness.testing import MemoryJournal, ScriptedPages, a_task
 from tests.llm.test_endpoint_model import Waits, completion, mocked
+
+ANSWER = Answer(text="", model="m", prompt_tokens=1, completion_tokens=1)
 
 
 class Nobody:
@@ -81,3 +85,31 @@ async def test_a_failure_that_cost_nothing_is_the_line_that_it_was() -> None:
     journal = await failing(400, requests=1, error=RequestRefused)
     (failed,) = journal.episode.failures
     assert failed.usage.requests == 0 == journal.episode.total_usage.requests
+
+
+@pytest.mark.parametrize(
+    ("read", "why"),
+    [
+        (lambda content: {}["choices"], "cannot read an answer: KeyError: 'choices'"),
+        (lambda content: None, "read an answer as NoneType, not as Answer"),
+        (
+            lambda content: replace(ANSWER, prompt_tokens=10.0),
+            "gave Answer.prompt_tokens=10.0; it is an integer from 0",
+        ),
+        (
+            lambda content: replace(ANSWER, cached_tokens=None),
+            "gave Answer.cached_tokens=None; it is an integer from 0",
+        ),
+        (lambda content: replace(ANSWER, text=None), "gave Answer.text=None; it is a text"),
+        (lambda content: replace(ANSWER, tool_calls=None), "gave Answer.tool_calls=None; it is a tuple of ToolCall"),
+    ],
+    ids=["raises", "None", "float count", "no count", "no text", "no calls"],
+)
+async def test_an_answer_that_its_provider_cannot_read(
+    read: Callable[[bytes], Any], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ChatCompletions, "read", lambda self, content: read(content))
+    journal = await failing(200, requests=1, error=PluginFailed)
+    (failed,) = journal.episode.failures
+    assert failed.usage.requests == 1 and failed.message.endswith(why)
+    assert failed.message.startswith("harness.llm.providers.chat.ChatCompletions, the provider 'chat',")

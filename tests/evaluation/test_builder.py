@@ -22,9 +22,12 @@ from harness.api import (
     Finding,
     Identity,
     Judge,
+    JudgeAccess,
+    JudgedEvaluator,
     JudgeQuestion,
     LiveObservation,
     Message,
+    RecordedEpisode,
     Reply,
     Stop,
     Task,
@@ -93,8 +96,39 @@ class Nameless:
         return Reply(text="correct")
 
 
+class Numbered(Nameless):
+    name = 5
+
+
 class Named(Nameless):
     name = "named-1"
+
+
+class Undigested(JudgedEvaluator):
+    prompt_digest: Any = None
+
+    async def evaluate_judged(self, recorded: RecordedEpisode, judge: JudgeAccess, /) -> Finding:
+        return Finding(value=1.0, why="")
+
+
+class Undecided(Undigested):
+    prompt_digest = "p"
+
+    def in_dialect(self, dialect: str, /) -> Any:
+        return None
+
+
+class Unable(Undecided):
+    def in_dialect(self, dialect: str, /) -> Any:
+        raise KeyError(dialect)
+
+
+class Judged(Benchmark):
+    def tasks(self) -> list[Any]:
+        return []
+
+    def evaluators(self) -> Mapping[str, Evaluator]:
+        return {"mine": Undigested()}
 
 
 class Elsewhere:
@@ -273,6 +307,10 @@ def test_without_a_file_and_without_a_benchmark_there_are_no_tasks() -> None:
         ([f"task._target_={HERE}.Clashing"], "Clashing.evaluators: url_match is a shipped evaluator"),
         ([f"task._target_={HERE}.Judgeless"], "cannot make the evaluators of Judgeless: KeyError: 'judge'"),
         ([f"task._target_={HERE}.Rows"], "has no method tasks"),
+        ([f"task._target_={HERE}.Judged"], r"Judged.evaluators: mine.prompt_digest is None; give a text"),
+        ([f"+evaluators.mine._target_={HERE}.Undigested"], r"Undigested.prompt_digest is None; give a text"),
+        ([f"+evaluators.mine._target_={HERE}.Undecided"], r"in_dialect\('webarena'\) returned NoneType"),
+        ([f"+evaluators.mine._target_={HERE}.Unable"], r"in_dialect\('webarena'\) cannot be called: KeyError"),
         (
             [f"observation._target_={HERE}.Total"],
             "has no method render, which harness.api.ObservationRenderer needs",
@@ -317,6 +355,8 @@ def test_what_a_constructor_raises_is_one_sentence() -> None:
         build_agent(configured([*MINE, "+agent.arguments.depth=-1"]), Silent())
     with pytest.raises(ConfigError, match=r"lacks members of harness.api.Judge"):
         build_judge(configured([f"judge._target_={HERE}.Nameless"]).judge)
+    with pytest.raises(ConfigError, match=r"Numbered\.name is 5; give a text"):
+        build_judge(configured([f"judge._target_={HERE}.Numbered"]).judge)
 
 
 @pytest.mark.slow

@@ -163,9 +163,30 @@ class Impostor(Telegraph):
     name = "chat"
 
 
+class Nameless(Telegraph):
+    name = None  # type: ignore[assignment]
+
+
+class Relative(Telegraph):
+    path = "wire"
+
+
+class Pathless(ModelProvider):
+    name = "pathless"
+    conversation, parameters, read = Telegraph.conversation, Telegraph.parameters, Telegraph.read
+
+
+class Commaless(Telegraph):
+    conversation_keys = "telegram"  # type: ignore[assignment]
+
+
 @pytest.mark.parametrize(
     ("target", "why"),
     [
+        (f"{__name__}.Nameless", "Nameless.name is None; give a text"),
+        (f"{__name__}.Relative", "Relative.path is 'wire'; give a text that begins with /"),
+        (f"{__name__}.Pathless", "Pathless.path is None; give a text that begins with /"),
+        (f"{__name__}.Commaless", "Commaless.conversation_keys is 'telegram'; give a tuple of texts, with a comma"),
         (f"{__name__}.Impostor", "Impostor.name is 'chat', which another provider has; rename it"),
         (f"{__name__}.Station", "has no method conversation, which harness.api.ModelProvider needs"),
         ("no_such.Provider", "cannot be imported"),

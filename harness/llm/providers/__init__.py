@@ -53,8 +53,9 @@ def add(made: "ModelProvider", place: str) -> None:
         place: The setting, for messages.
 
     Raises:
-        ConfigError: Its name is that of another provider.
+        ConfigError: Its name is that of another provider, or it lacks what every provider gives.
     """
+    _check(made, place)
     known = _added.get(made.name)
     if made.name in _REGISTRY.core or (known is not None and type(known) is not type(made)):
         raise ConfigError(
@@ -70,6 +71,20 @@ def maker_of(name: str) -> str:
     return name
 
 
+def _check(made: "ModelProvider", place: str) -> None:
+    """Raises: ConfigError: What a provider says of itself is missing or cannot be used."""
+    name, path, keys = (getattr(made, one, None) for one in ("name", "path", "conversation_keys"))
+    if not (isinstance(name, str) and name):
+        wrong = f"name is {name!r:.80}; give a text"
+    elif not (isinstance(path, str) and path.startswith("/")):
+        wrong = f"path is {path!r:.80}; give a text that begins with /"
+    elif not (isinstance(keys, tuple) and all(isinstance(key, str) for key in keys)):
+        wrong = f"conversation_keys is {keys!r:.80}; give a tuple of texts, with a comma also after a single one"
+    else:
+        return
+    raise ConfigError(f"{place}: {type(made).__module__}.{type(made).__name__}.{wrong}")
+
+
 @cache
 def _found(name: str) -> "ModelProvider":
     from harness.api import ModelProvider
@@ -83,6 +98,7 @@ def _found(name: str) -> "ModelProvider":
         made = kind()
     except TypeError as error:
         raise ConfigError(f"llm.api={name}: {kind.__module__}.{kind.__name__} cannot be made: {error}") from error
+    _check(made, f"llm.api={name}")
     if made.name != name:
         raise ConfigError(
             f"llm.api={name}: {kind.__module__}.{kind.__name__}.name is {made.name!r}; make them the same"
