@@ -60,6 +60,8 @@ from harness.tasks.selection import ALL, Split
 from harness.tasks.shards import in_shard
 from harness.working_time import working_s
 
+_REWARD = "reward"
+"""The shipped evaluator of every benchmark that is code."""
 NO_OUTCOMES: Outcomes = MappingProxyType({})
 
 
@@ -271,7 +273,7 @@ def _benchmark_evaluators(benchmark: Benchmark) -> dict[str, Evaluator]:
     default = benchmark.default_reward
     if default is not None and not (isinstance(default, int | float) and math.isfinite(default)):
         raise ConfigError(f"{type(benchmark).__name__}.default_reward is {default!r:.80}; give a number, or None")
-    return {"reward": LastReward(default), **_evaluators_of(benchmark)}
+    return {_REWARD: LastReward(default), **_evaluators_of(benchmark)}
 
 
 @contextmanager
@@ -292,8 +294,13 @@ def _evaluators_of(benchmark: Benchmark) -> Mapping[str, Evaluator]:
     with _asking(f"cannot make the evaluators of {theirs}"):
         evaluators = dict(benchmark.evaluators())
     for name, evaluator in evaluators.items():
-        if name in EVAL_TYPES:
+        # A suite hands on the rewards of its benchmarks.
+        if name in (*EVAL_TYPES, _REWARD) and not isinstance(benchmark, Suite):
             raise ConfigError(f"{theirs}.evaluators: {name} is a shipped evaluator; give yours another name")
+        if isinstance(evaluator, type):
+            raise ConfigError(
+                f"{theirs}.evaluators: {name} is a class; give an object of it, {evaluator.__name__}(...)"
+            )
         if not isinstance(evaluator, Evaluator):
             raise ConfigError(f"{theirs}.evaluators: {name} lacks members of harness.api.Evaluator")
         _check_judged(f"{theirs}.evaluators: {name}", evaluator)

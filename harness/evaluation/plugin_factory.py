@@ -77,8 +77,8 @@ def plugin_factory(
         theirs = getattr(made_by, name, None)
         if not callable(theirs):
             raise ConfigError(f"{named} has no method {name}, which harness.api.{protocol.__name__} needs")
-        if iscoroutinefunction(method) and not iscoroutinefunction(theirs):
-            raise ConfigError(f"{named}: its method {name} must be `async def`")
+        if (is_async := iscoroutinefunction(method)) != iscoroutinefunction(theirs):
+            raise ConfigError(f"{named}: its method {name} must be {'`async def`' if is_async else 'a plain `def`'}")
     try:
         takes = signature(made_by)
         wanted = takes.parameters.keys() & set(offered) - plugin.arguments.keys()

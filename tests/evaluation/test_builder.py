@@ -261,6 +261,38 @@ def test_tasks_of_a_benchmark_that_cannot_be_used_are_one_sentence(overrides: li
         load_tasks(configured([LISTED, *overrides]))
 
 
+async def later(*_: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("place", "mine", "method"),
+    [("executor", "Elsewhere", "start"), ("observation", "Words", "render"), ("task", "Listed", "tasks")],
+)
+def test_a_method_that_is_async_where_it_is_called_plainly_is_refused(
+    monkeypatch: pytest.MonkeyPatch, place: str, mine: str, method: str
+) -> None:
+    monkeypatch.setattr(f"{HERE}.{mine}.{method}", later)
+    settings = replace(getattr(Config(), place), _target_=f"{HERE}.{mine}")
+    with pytest.raises(ConfigError, match=f"{place}._target_={HERE}.{mine}: its method {method} must be a plain `def`"):
+        check_plugins(replace(Config(), **{place: settings}))
+
+
+@pytest.mark.parametrize(
+    ("evaluators", "sentence"),
+    [
+        ({"mine": Total}, r"Listed\.evaluators: mine is a class; give an object of it, Total\(\.\.\.\)"),
+        ({"reward": Total()}, r"Listed\.evaluators: reward is a shipped evaluator; give yours another name"),
+    ],
+)
+def test_an_evaluator_that_cannot_be_used_is_refused(
+    monkeypatch: pytest.MonkeyPatch, evaluators: Mapping[str, Any], sentence: str
+) -> None:
+    monkeypatch.setattr(Listed, "evaluators", lambda _: evaluators)
+    task = replace(Config().task, path=None, _target_=f"{HERE}.Listed")
+    with pytest.raises(ConfigError, match=sentence):
+        check_plugins(replace(Config(), task=task))
+
+
 @pytest.mark.slow
 def test_the_time_of_pages_is_not_stopped_for_an_agent_that_drives_the_browser_itself() -> None:
     process = ["agent=process", f"agent.command=[{sys.executable}]", "browser.time=stopped"]
