@@ -15,7 +15,6 @@ from harness.evaluation.first_worker import PLAYER, worker_log, worker_processes
 from harness.evaluation.parallelism import parallelism_for, resolve_parallelism
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.task_files import provide_files
-from harness.journal.store import lock_token
 from harness.llm.permits import RateLimiterServer
 from harness.protocols import Progress
 from harness.registry import Registry
@@ -220,7 +219,7 @@ def worker_setup(context: RunContext, where: EmbeddedServers, *, number: int, la
         secrets=context.secrets.of_tasks,
         readable=tuple(context.secrets.readable),
         folder=str(context.run.path.absolute()),
-        lock_token=lock_token(context.run.path),
+        lock_token=context.run.token(),
         sites_port=where.sites_port,
         base_url=where.base_url,
     )

@@ -111,11 +111,13 @@ def _changed(episode: Episode, **changes: Any) -> Episode:
 
 
 def _opened(episode: Episode, record: Opened) -> Episode:
+    # A retry that a person asked for has all its attempts again; what was spent stays in the totals.
+    is_retry = record.why == "retry"
     return _changed(
         _inherited(episode, record),
         opened=record,
-        # A retry that a person asked for has all its attempts again; what was spent stays in the totals.
-        failures=() if record.why == "retry" else episode.failures,
+        failures=() if is_retry else episode.failures,
+        failed_at=() if is_retry else episode.failed_at,
         total_usage=episode.total_usage,
         total_judge_usage=episode.total_judge_usage,
         total_elapsed_ms=episode.total_elapsed_ms,
@@ -215,6 +217,7 @@ def _happened(episode: Episode, record: Resumed | Late | Doubt | Failed) -> Epis
             return _changed(
                 episode,
                 failures=(*episode.failures, record),
+                failed_at=(*episode.failed_at, len(episode.steps) + (episode.pending is not None)),
                 late=(*episode.late, *_late_of(episode, record)),
                 usage=episode.usage + record.usage,
                 total_usage=episode.total_usage + record.usage,

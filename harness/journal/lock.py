@@ -4,17 +4,18 @@ Invariant: at most one hold at a time; a hold never outlives the processes that 
 nothing to clean up. The file's content only tells people who the holder is; it never decides anything.
 """
 
+import errno
 import os
 import shlex
 import socket
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
 from harness.codec import JsonObject, dumps
-from harness.errors import JournalError, JournalLocked
+from harness.errors import JournalError, JournalLocked, UnsafeFile
 from harness.files import safe_files
 from harness.files.disk import hold, translate_os_errors
 from harness.files.side_file import SideFile
@@ -33,11 +34,45 @@ def holder_named_in(path: Path) -> str:
         return "another process"
 
 
-class RunLock:
-    """The hold on a run folder. Children given `fd` (`pass_fds`) share it until the last of them ends."""
+class LockFile:
+    """The lock file of a run folder, open, whoever has the hold."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+
+    @classmethod
+    def of(cls, path: Path) -> "LockFile | None":
+        """The one at `path`; None = there is none, or it cannot be read.
+
+        Raises:
+            UnsafeFile: It is a link, or something else.
+        """
+        with suppress(OSError):
+            return LockFile(safe_files.open_regular(path, os.O_RDONLY))
+        return None
+
+    def is_at(self, path: Path) -> bool:
+        """Whether it is still the file at `path`; also where that cannot be found out, as the next write says why."""
+        try:
+            # The number of a file that is open is not given to another one.
+            if os.path.samestat(os.fstat(self.fd), path.lstat()):
+                return True
+            # Network and FUSE file systems may make up the numbers anew: there the content decides, see `lock_token`.
+            return self.content() == safe_files.read(path, most=_MOST)
+        except UnsafeFile:
+            return False
+        except OSError as exc:
+            return exc.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
+
+    def content(self) -> bytes:
+        return os.pread(self.fd, _MOST, 0)
+
+    def release(self) -> None:
+        os.close(self.fd)
+
+
+class RunLock(LockFile):
+    """The hold on a run folder. Children given `fd` (`pass_fds`) share it until the last of them ends."""
 
     @classmethod
     def acquire(cls, path: Path, redactor: Redactor) -> Self:
@@ -61,6 +96,3 @@ class RunLock:
             os.pwrite(fd, name + b"\n", 0)
             undo.pop_all()
         return cls(fd)
-
-    def release(self) -> None:
-        os.close(self.fd)

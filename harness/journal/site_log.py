@@ -39,7 +39,8 @@ class SiteUse:
     """What is known of an instance."""
 
     by: tuple[tuple[str, int], ...] = ()
-    """Jobs, as task id and trial, that may have changed it since its last reset; () = it is at its seed."""
+    """The first two jobs, as task id and trial, that may have changed it since its last reset; () = it is at its seed.
+    """
     is_as_left: bool = True
     """Whether the first of them found the seed and began there, so that alone it left what its journal tells."""
 
@@ -71,9 +72,11 @@ class SiteLog:
 
     def _lines(self) -> Iterator[_Line | None]:
         """None for each that cannot be read."""
-        data = b""
+        data, most = b"", safe_files.MAX_SIDE_FILE_BYTES
         with suppress(OSError):
-            data = safe_files.read(self._path, most=safe_files.MAX_SIDE_FILE_BYTES)
+            found = safe_files.status(self._path)
+            if found is None or found.st_size <= most:  # `read` says what else it may be
+                data = safe_files.read(self._path, most=most)
         for line in data.split(b"\n")[:-1]:
             try:
                 yield build(_Line, loads(line))

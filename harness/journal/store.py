@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import Self
 
 from harness.choices import Durability
-from harness.errors import JournalError, NoArtifact, TaskError, UnsafeFile, UsageError
+from harness.errors import JournalError, NoArtifact, StorageError, TaskError, UnsafeFile, UsageError
 from harness.files import safe_files
 from harness.files.disk import Within, sync_file, translate_os_errors, write_atomic
 from harness.files.sync import sync
 from harness.journal.index import INDEX_NAME, Scan, index_of, note, scan
-from harness.journal.lock import RunLock
+from harness.journal.lock import LockFile, RunLock
 from harness.journal.log import LOCK_NAME, Journal
 from harness.journal.names import JOURNAL_SUFFIX, can_name, check_digest, name_of
 from harness.protocols import StagedArtifact
@@ -201,6 +201,8 @@ class RunFolder:
     def __init__(self, path: Path, lock: RunLock | None, *, durability: Durability, redactor: Redactor) -> None:
         self.path = path
         self.lock = lock
+        self._lock_file = lock or LockFile.of(path / LOCK_NAME)
+        """That of the one who holds it; None = nobody ever did."""
         self._durability = durability
         self.redactor = redactor
         self._is_new = False
@@ -254,7 +256,13 @@ class RunFolder:
         return run
 
     def journal(self, task_id: str, trial: int = 0) -> Journal:
-        """Open the journal of one task and trial; locked until closed."""
+        """Open the journal of one task and trial; locked until closed.
+
+        Raises:
+            JournalLocked: It is open elsewhere.
+            StorageError: The disk refuses, or the folder is another one by now.
+        """
+        self._check_place()
         return Journal.open(
             self.journal_path(task_id, trial),
             durability=self._durability,
@@ -293,20 +301,36 @@ class RunFolder:
         self._put(name, self.redactor.data(data))
         return path
 
+    def token(self) -> str:
+        """What the lock file held when the folder was opened, see `lock_token`; "" = there was none."""
+        return self._lock_file.content().decode(errors="replace") if self._lock_file else ""
+
+    def _check_place(self) -> None:
+        """See that nobody has moved the folder away: the hold goes with it, so another run may have this place."""
+        if not self._is_in_place():
+            raise StorageError(
+                f"{self.path} was moved or deleted while this run used it; if it was moved, put it back; then run the"
+                " same command again"
+            )
+
+    def _is_in_place(self) -> bool:
+        return self._lock_file is None or self._lock_file.is_at(self.path / LOCK_NAME)
+
     def _put(self, name: str, data: bytes, *, durable: bool = True) -> None:
+        self._check_place()
         write_atomic(self.path / name, data, durable=durable, within=Within(self.path, self._staging))
 
     def close(self) -> None:
         """Let go of the hold. Idempotent."""
-        lock, self.lock = self.lock, None
-        if lock is not None:
-            lock.release()
+        file, self.lock, self._lock_file = self._lock_file, None, None
+        if file is not None:
+            file.release()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if self.lock is not None and (why := _refusal(error)) is not None:
+        if self.lock is not None and (why := _refusal(error)) is not None and self._is_in_place():
             self._discard_unused(why)
         self.close()
 

@@ -1,6 +1,6 @@
 """What the lines of a journal add up to."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import chain
@@ -84,6 +84,8 @@ class Episode:
     """How it ended; None = it has not."""
     failures: tuple[Failed, ...] = ()
     """Since the person last asked for an attempt: an `Opened` with why `retry` clears them."""
+    failed_at: tuple[int, ...] = ()
+    """Of each failure the step of the last decision recorded before it in its attempt; 0 = there was none."""
     judged: Mapping[str, Judged] = field(default_factory=dict)
     """Key to what a judge has said about this attempt."""
     scores: Mapping[str, Scored] = field(default_factory=dict)
@@ -155,6 +157,13 @@ class Episode:
         if opened.fork.late is None:
             return tuple(late for late in self.late if late.at >= opened.at)
         return self.late[opened.fork.late :]
+
+    def own_failures(self) -> Iterator[tuple[int, Failed]]:
+        """Those of this attempt, each with its step, see `failed_at`."""
+        # By the order of the records and not by their times: a clock may be set back between two of them.
+        for step, failed in zip(self.failed_at, self.failures, strict=True):
+            if failed.attempt == self.attempt:
+                yield step, failed
 
     def sent_after(self, step: int) -> tuple[SideEffect, ...]:
         """Effects between the beginning of a step's action, or of the attempt (0), and that of the next one."""

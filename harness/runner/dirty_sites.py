@@ -119,5 +119,6 @@ class DirtySites:
                 self._left[instance.key] = left
 
 
-def _with(places: tuple[JobKey, ...], one: JobKey) -> tuple[JobKey, ...]:
-    return places if one in places else (*places, one)
+def _with(jobs: tuple[JobKey, ...], one: JobKey) -> tuple[JobKey, ...]:
+    # Nobody asks who else there was, once there are two: a list of all of them, written for each, would fill the disk.
+    return jobs if one in jobs or len(jobs) > 1 else (*jobs, one)

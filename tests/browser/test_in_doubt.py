@@ -1,6 +1,7 @@
 """What is known of an interrupted action decides first; where nothing is known, the setting does."""
 
 from dataclasses import replace
+from functools import reduce
 
 import pytest
 
@@ -8,8 +9,9 @@ from harness.actions import Click, Target
 from harness.browser.session.in_doubt import resolve
 from harness.choices import InDoubtPolicy
 from harness.errors import ActionInDoubt, EnvironmentDiverged
-from harness.records import Decided, DoubtResolution, Episode, Failed, Opened, SideEffect, Usage
-from tests.journal.episodes import opened
+from harness.journal.fold import fold
+from harness.records import Decided, DoubtResolution, Episode, Failed, SideEffect, Usage
+from tests.journal.episodes import acted, opened
 
 ORDER = Click(target=Target(id="5", role="button", name="Order", line="button 'Order'"))
 PENDING = Decided(
@@ -32,8 +34,7 @@ def broken(*effects: SideEffect, boundary: str = "act", at: float = 6.0, attempt
 
 
 def an_episode(*failures: Failed) -> Episode:
-    begun: Opened = opened()
-    return Episode(opened=begun, pending=PENDING, failures=failures)
+    return reduce(fold, (opened(), acted(0), PENDING, *failures), Episode())
 
 
 def test_every_policy_can_be_set_and_nothing_else() -> None:
@@ -48,7 +49,7 @@ def test_every_policy_can_be_set_and_nothing_else() -> None:
         ((broken(SENT),), {}, "ask_page"),
         ((broken(ANSWERED),), {}, "performed"),
         ((broken(ANSWERED, boundary="decide"),), {}, "ask_page"),
-        ((broken(ANSWERED, at=4.0),), {}, "ask_page"),
+        ((broken(ANSWERED, at=4.0),), {}, "performed"),
         ((broken(ANSWERED, attempt=7),), {}, "ask_page"),
         ((), {"shop": "b"}, "performed"),
         ((), {"shop": "a"}, "not_performed"),
@@ -60,6 +61,15 @@ def test_proof_goes_before_the_policy(failures: tuple[Failed, ...], now: dict[st
     assert found.resolution == resolution
     assert "click [5]" in found.why and "(step 1)" in found.why
     assert bool(found.notice) is (resolution != "not_performed")
+
+
+def test_a_failure_is_of_the_action_it_is_recorded_after_whatever_the_clock_said() -> None:
+    for policy in InDoubtPolicy:
+        earlier = an_episode(broken(ANSWERED, at=PENDING.at - 3600))
+        found = resolve(earlier, ["shop"], now={"shop": "a"}, policy=policy, safe_link="http://shop.test/")
+        assert found.resolution == "performed"
+    before = reduce(fold, (opened(), acted(0), broken(ANSWERED, at=PENDING.at + 3600), PENDING), Episode())
+    assert resolve(before, ["shop"], now={}, policy=InDoubtPolicy.ask_page).resolution == "ask_page"
 
 
 def test_a_site_that_cannot_be_asked_leaves_the_doubt() -> None:

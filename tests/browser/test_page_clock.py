@@ -11,6 +11,8 @@ import pytest
 
 from harness.browser.session import page_age
 from harness.browser.session.chromium import ChromiumPool
+from harness.records import Answered, Late, SideEffect, Usage
+from harness.records import Asked as Request
 from tests.browser.conftest import QUICK, Asked, Web, visiting
 from tests.browser.test_restored_effects import BUTTON, a_way, acted, decided
 
@@ -187,6 +189,17 @@ async def test_pages_find_the_clocks_and_timers_that_they_know(web: Web) -> None
     web.page("/", f"<p id=out>waiting</p><script>{CHECKS}</script>")
     async with visiting(stopped(web), web) as visit:
         assert "'fine'" in visit.text
+
+
+async def test_no_page_has_a_negative_age_where_the_clock_was_set_back() -> None:
+    episode = a_way((BUTTON, acted(1, "/")), (BUTTON, acted(2, "/")))
+    effect = SideEffect(method="POST", url="http://shop.test/x", status=200)
+    episode = replace(episode, late=(Late(step=2, effects=(effect,), replayed=True, at=-1800.0),))
+    assert min(page_age._ages(episode, stands_still=False)) >= 0
+    request = Request(number=1, step=3, key="k", interface="chat", model="m", request="0" * 64, at=1800.0)
+    answer = Answered(number=1, status=200, response="1" * 64, model="m", usage=Usage(), elapsed_ms=1.0, at=60.0)
+    episode = replace(episode, late=(), asked=(request,), answered={1: answer})
+    assert min(page_age._ages(episode, stands_still=False)) >= 0
 
 
 async def test_a_page_whose_time_stands_still_does_not_age_while_the_model_thinks() -> None:

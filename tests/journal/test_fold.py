@@ -234,6 +234,16 @@ def test_failures_are_counted_on_when_an_attempt_diverged() -> None:
     assert folded((*STEPPED, failed(), opened(2, why="retry"))).failures == ()
 
 
+def test_a_failure_has_the_step_of_the_decision_before_it_whatever_the_clock_said() -> None:
+    early = replace(failed(), at=0.0)
+    begun = (opened(), early, acted(0), early, decided(1), early, acted(1), early, decided(2), early)
+    assert folded(begun).failed_at == (0, 0, 1, 1, 2)
+    assert [step for step, _ in folded(begun).own_failures()] == [0, 0, 1, 1, 2]
+    again = folded((*begun, opened(2, why="diverged"), acted(0), replace(failed(2), at=0.0)))
+    assert again.failed_at == (0, 0, 1, 1, 2, 0) and [step for step, _ in again.own_failures()] == [0]
+    assert folded((*begun, opened(2, why="retry"))).failed_at == ()
+
+
 def test_an_attempt_may_be_left_as_it_stands_when_its_sites_have_moved() -> None:
     assert check(folded(STEPPED), opened(2, why="moved")) is None
     assert check(folded(STEPPED), opened(2, why="retry")) is not None

@@ -1,6 +1,7 @@
 """A run folder belongs to one process tree; nothing is written outside it, and nothing half."""
 
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -9,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import JournalError, JournalLocked, TaskError, UsageError
+from harness.errors import JournalError, JournalLocked, StorageError, TaskError, UsageError
 from harness.journal.log import read
-from harness.journal.store import ArtifactStore, RunFolder
+from harness.journal.store import ArtifactStore, RunFolder, lock_token
 from harness.secrets.redaction import Redactor
 from tests.journal.episodes import PROJECT, folded, opened
 
@@ -36,6 +37,51 @@ def test_the_second_process_is_told_who_holds_the_folder(tmp_path: Path) -> None
         holder.wait()
         with RunFolder.open(tmp_path):
             pass
+
+
+@pytest.mark.parametrize("is_worker", [False, True])
+def test_a_run_whose_folder_was_deleted_writes_nothing_to_the_one_that_a_new_start_made_there(
+    tmp_path: Path, *, is_worker: bool
+) -> None:
+    path = tmp_path / "sweep"
+    with RunFolder.open(path) as first, RunFolder.open(path, held=False) as worker:
+        used = worker if is_worker else first
+        used.journal("1").close()
+        used.write("run.json", b"{}")
+        token = first.token()
+        assert token == lock_token(path)
+        shutil.rmtree(path)
+        with pytest.raises(StorageError, match="sweep was moved or deleted while this run used it"):
+            used.journal("2")
+        command = [sys.executable, "-c", HOLDING, str(path)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=PROJECT) as second:
+            assert second.stdout is not None and second.stdout.readline() == b"held\n"
+            with pytest.raises(StorageError, match="moved or deleted"):
+                used.journal("2")
+            with pytest.raises(StorageError, match="moved or deleted"):
+                used.write("summary.json", b"{}")
+            assert first.token() == token != lock_token(path), "a further worker sees that it is another folder"
+            second.communicate()
+    assert not list(path.glob("*.jsonl")) and not (path / "summary.json").exists()
+
+
+def test_a_refused_run_does_not_remove_the_folder_that_a_new_start_made_in_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "sweep"
+    with pytest.raises(UsageError), RunFolder.open(path):
+        path.rename(tmp_path / "old")
+        path.mkdir()
+        (path / ".lock").write_text("of another run")
+        raise UsageError("set OPENAI_API_KEY")
+    assert (path / ".lock").exists()
+
+
+def test_a_file_system_that_makes_up_other_inode_numbers_does_not_end_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RunFolder.open(tmp_path) as run:
+        monkeypatch.setattr(os.path, "samestat", lambda one, other: False)
+        run.journal("1").close()
+        run.write("run.json", b"{}")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 from harness.actions import Stop
 from harness.episode.job import Job
 from harness.errors import ConfigError, SiteUnavailable, StorageError
+from harness.files import safe_files
 from harness.journal.index import EpisodeResult
-from harness.journal.site_log import SiteLog
+from harness.journal.site_log import SiteLog, SiteUse
 from harness.records import SideEffect, Task
 from harness.runner.dirty_sites import DirtySites, ResetWhen, SiteInstance
 from harness.runner.scheduler import MAX_SKIPS, Scheduler
@@ -432,6 +433,28 @@ async def test_an_instance_is_marked_as_dirty_on_the_disk_before_a_job_is_given_
     async with Scheduler([writer("1")], Journals().sharing(), upkeep) as schedule:
         await taken(schedule, 0)
         assert [left.by for left in log.read().values()] == [(("1", 0),)]
+
+
+def test_what_is_kept_of_an_instance_does_not_grow_with_the_jobs_that_change_it(tmp_path: Path) -> None:
+    log, shop = SiteLog(tmp_path), SiteInstance("shop", "http://shop.a")
+    upkeep = DirtySites(Hook(), ["shop"], when=ResetWhen.ASKED, log=log)
+    upkeep.mark_clean([shop], took_s=1.0)
+    for number in range(1000):
+        upkeep.mark_in_use([shop], (f"task-{number}", 0), goes_on=False)
+        upkeep.mark_dirty(shop, (f"task-{number}", 1))
+    assert (tmp_path / "sites.jsonl").stat().st_size < 2_000
+    (left,) = log.read().values()
+    assert left.by == (("task-0", 0), ("task-0", 1)) and not left.is_as_left
+    asks = replace(reader("1").task, require_reset=True)
+    assert all(upkeep.needs_reset(shop, asks, keeps=job) for job in (*left.by, ("task-999", 0)))
+
+
+def test_states_of_sites_in_a_file_that_is_too_large_are_unknown(tmp_path: Path) -> None:
+    log = SiteLog(tmp_path)
+    log.write({SiteInstance("shop", "http://shop.a"): SiteUse(by=(("1", 0),))})
+    with (tmp_path / "sites.jsonl").open("r+b") as file:
+        file.truncate(safe_files.MAX_SIDE_FILE_BYTES + 1)
+    assert log.read() == {} and log.reset_times() == {}
 
 
 async def test_a_job_one_of_whose_sites_cannot_be_reset_keeps_the_others() -> None:

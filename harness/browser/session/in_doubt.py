@@ -105,8 +105,8 @@ def _sent_by_restores(episode: Episode) -> Iterator[SideEffect]:
     for late in episode.own_late:
         if not late.replayed:
             yield from late.effects
-    for failed in episode.failures:
-        if failed.attempt == episode.attempt and failed.boundary == "restore" and episode.arrival is None:
+    for _, failed in episode.own_failures():
+        if failed.boundary == "restore" and episode.arrival is None:
             yield from failed.effects
 
 
@@ -115,12 +115,8 @@ def sent_by_pending(episode: Episode) -> list[SideEffect]:
     pending = episode.pending
     return [
         effect
-        for failed in episode.failures
-        if pending is not None
-        and failed.attempt == episode.attempt
-        and failed.at >= pending.at
-        and failed.boundary == "act"
-        and not failed.unsent
+        for step, failed in episode.own_failures()
+        if pending is not None and step == pending.step and failed.boundary == "act" and not failed.unsent
         for effect in failed.effects
     ]
 
@@ -241,10 +237,7 @@ def _never_sent(episode: Episode, sites: SiteFacts) -> Iterator[str]:
     """What pages sent beside the steps while a site was gone: a page that is opened again does not send it."""
     late = (effect for one in episode.own_late for effect in one.effects)
     failed = (
-        effect
-        for one in episode.failures
-        if one.attempt == episode.attempt and one.boundary not in ("act", "restore")
-        for effect in one.effects
+        effect for _, one in episode.own_failures() if one.boundary not in ("act", "restore") for effect in one.effects
     )
     for effect in chain(late, failed):
         if effect.refused and not sites.was_reset(effect.url):

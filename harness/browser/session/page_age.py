@@ -219,7 +219,8 @@ def _span(episode: Episode, step: int, *, stands_still: bool) -> float:
         pauses.append(_pause(episode.pending.elapsed_ms / 1000, episode.pending.at - acted.at))
     elif (further := _further(episode)).times:
         pauses.append(_pause(further.measured_s, max(further.times) - acted.at))
-    return acting_s + max(pauses, default=0.0)
+    # Never less than the action took: the clock may have been set back.
+    return acting_s + max(0.0, max(pauses, default=0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +243,7 @@ def _further(episode: Episode) -> _Further:
         if (answer := episode.answered.get(one.number)) is not None and answer.at > last.at
     ]
     commands = [one.at for one in episode.commanded if one.commands and one.at > last.at]
-    return _Further([*(at for _, at in answers), *commands], sum(at - begun for begun, at in answers))
+    return _Further([*(at for _, at in answers), *commands], sum(max(0.0, at - begun) for begun, at in answers))
 
 
 def _pause(measured_s: float, passed_s: float) -> float:

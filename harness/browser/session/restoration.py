@@ -8,6 +8,7 @@ Why: docs/decisions/resume.md#an-action-is-repeated-only-if-the-site-was-reset-s
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from harness.actions import Action, Cdp, Target
 from harness.browser.network.addresses import SiteFinder, site_address
@@ -23,8 +24,6 @@ from harness.records import (
     Done,
     DoubtResolution,
     Episode,
-    Failed,
-    Late,
     LiveObservation,
     Observation,
     SideEffect,
@@ -181,17 +180,11 @@ def _sites_of(task: Task, sites: Sequence[Site]) -> Callable[[Iterable[str]], se
 
 def _effects(episode: Episode) -> Iterator[tuple[int, SideEffect]]:
     """All that were recorded of this attempt, each with the step it was seen in or after."""
-    failures = (failed for failed in episode.failures if failed.attempt == episode.attempt)
     acted = (*([episode.arrival] if episode.arrival else []), *(step.acted for step in episode.steps))
-    records: tuple[Acted | Late | Failed, ...] = (*acted, *episode.late, *failures)
-    for record in records:
-        number = record.step if not isinstance(record, Failed) else _step_at(episode, record.at)
-        yield from ((number, effect) for effect in record.effects)
-
-
-def _step_at(episode: Episode, at: float) -> int:
-    # Inherited steps have the times of another run, whose clock may be ahead.
-    return sum(decided.step <= episode.inherited or decided.at <= at for decided in _decisions(episode))
+    recorded = ((record.step, record.effects) for record in (*acted, *episode.late))
+    failed = ((step, one.effects) for step, one in episode.own_failures())
+    for number, effects in chain(recorded, failed):
+        yield from ((number, effect) for effect in effects)
 
 
 def _acted_on(episode: Episode) -> Iterator[tuple[int, str]]:
