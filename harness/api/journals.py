@@ -5,7 +5,7 @@ For plug-ins that pack, merge, import or check runs. To read a run, take `harnes
 
 from harness.journal.final_state import FinalState, final_state, read_final_state
 from harness.journal.garbage import named_digests
-from harness.journal.index import EpisodeResult, scan
+from harness.journal.index import EpisodeResult, IndexEntry, read_entry, read_index, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import Journal, read
 from harness.journal.memory_artifacts import MemoryArtifacts
@@ -20,6 +20,7 @@ __all__ = [
     "ArtifactStore",
     "EpisodeResult",
     "FinalState",
+    "IndexEntry",
     "Journal",
     "MemoryArtifacts",
     "RunFolder",
@@ -34,7 +35,9 @@ __all__ = [
     "named_digests",
     "picture_in",
     "read",
+    "read_entry",
     "read_final_state",
+    "read_index",
     "read_message",
     "scan",
     "shards_of",

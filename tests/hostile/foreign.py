@@ -26,7 +26,7 @@ from starlette.testclient import TestClient
 from harness.codec import seal
 from harness.main import main
 from harness.plugins.html_report.viewer.app import Viewer
-from harness.runs.watcher import ResultsWatcher
+from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher
 
 ROOM = 3 << 30
 """Bytes a command may ask for beyond what is in use."""

@@ -22,9 +22,9 @@ from harness.loopback_server import serving
 from harness.plugins.demo.registry import SITES
 from harness.plugins.demo.tenants import SitesApp
 from harness.plugins.html_report.viewer.app import Viewer
+from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher
 from harness.records import Eval, Task
 from harness.runner.dirty_sites import SiteInstance
-from harness.runs.watcher import ResultsWatcher
 from tests.e2e.conftest import command, environment
 from tests.reports.runs import assorted, fill
 

@@ -12,9 +12,9 @@ from playwright.async_api import Browser, expect
 from harness.loopback_server import serving
 from harness.main import main
 from harness.plugins.html_report.viewer.app import Viewer
+from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher
 from harness.plugins.labels.book import read_labels
 from harness.runs import Run
-from harness.runs.watcher import ResultsWatcher
 from tests.looking import fits, keep_picture, serious_violations
 from tests.reports.runs import assorted, fill
 

@@ -12,7 +12,7 @@ from playwright.async_api import Browser
 
 from harness.loopback_server import serving
 from harness.plugins.html_report.viewer.app import Viewer
-from harness.runs.watcher import ResultsWatcher
+from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher
 from tests.looking import fits, keep_picture, serious_violations
 from tests.reports.runs import Shape, fill
 

@@ -14,12 +14,12 @@ from harness.errors import ConfigError
 from harness.loopback_server import serving
 from harness.plugins.html_report.report import write_report
 from harness.plugins.html_report.viewer.app import Viewer
+from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher
 from harness.plugins.plot import viewer_page
 from harness.plugins.plot.figures import PLOTS, Named, Panel, Point, Series
 from harness.plugins.plot.geometry import WIDTH, Drawn, drawn
 from harness.runs import Run
 from harness.runs.intervals import Interval
-from harness.runs.watcher import ResultsWatcher
 from tests.looking import fits, keep_picture, serious_violations
 from tests.reports.runs import Shape, assorted, fill
 

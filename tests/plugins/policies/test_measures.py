@@ -15,13 +15,13 @@ from harness.loopback_server import serving
 from harness.main import main
 from harness.plugins.html_report.report import write_comparison, write_report
 from harness.plugins.html_report.viewer.app import Viewer
+from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher
 from harness.plugins.policies.measures import PolicyMeasures
 from harness.reports.console import Terminal
 from harness.reports.table import exit_code
 from harness.runs import Run
 from harness.runs.comparison import compare_runs
 from harness.runs.measures import below, measure_names
-from harness.runs.watcher import ResultsWatcher
 from tests.plugins.policies.played import click, interrupted, policy, records, task, write
 
 NO_DELETING = policy("element_action_match", category="deletion", must_include="delete", must_include_action="click")

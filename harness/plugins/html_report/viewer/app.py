@@ -25,11 +25,11 @@ from harness.plugins.html_report.report import selected_text, task_view
 from harness.plugins.html_report.viewer.further import FurtherPage, FurtherPages, form_of, request_of
 from harness.plugins.html_report.viewer.measured import MeasuredRuns
 from harness.plugins.html_report.viewer.run_list import baselines_among, listed
+from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher, RunStatus, RunWatcher, stamp_of
 from harness.plugins.html_report.viewer.server_sent_events import PAUSE_S, stream
 from harness.runs.baselines import Baseline, is_baseline
 from harness.runs.fork_tree import fork_tree
 from harness.runs.results import select
-from harness.runs.watcher import ResultsWatcher, RunStatus, RunWatcher, stamp_of
 
 PAGE_SIZE = 100
 BUDGET_S = 0.05

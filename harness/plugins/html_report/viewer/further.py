@@ -10,7 +10,7 @@ from starlette.requests import Request
 from harness.api.command_line import VIEWER_PAGES, PageAnswer, PageRequest, ViewerPage
 from harness.errors import ConfigError
 from harness.plugins.html_report.pages import Link, Pages
-from harness.runs.watcher import RunWatcher
+from harness.plugins.html_report.viewer.run_watcher import RunWatcher
 
 LONGEST_FORM = 64_000
 """Bytes."""

@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from harness.errors import HarnessError
+from harness.plugins.html_report.viewer.run_watcher import RunWatcher
 from harness.runs.measures import Measured
 from harness.runs.run import Run
-from harness.runs.watcher import RunWatcher
 
 _RESTS = 20
 """While a run goes on, its figures are made again when this many times as long has passed as it took."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+from harness.plugins.html_report.viewer.run_watcher import RunStatus
 from harness.runs.baselines import AGENTS, Baseline, asked_of, baseline_of_rows
-from harness.runs.watcher import RunStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

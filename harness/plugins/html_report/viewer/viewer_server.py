@@ -10,7 +10,7 @@ from secrets import token_urlsafe
 from harness.api.http_server import serving
 from harness.errors import ConfigError
 from harness.plugins.html_report.viewer.app import Viewer
-from harness.runs.watcher import ResultsWatcher
+from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher
 
 _SLICE_S = 0.005
 

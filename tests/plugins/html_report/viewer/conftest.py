@@ -10,7 +10,7 @@ import pytest_asyncio
 from harness.loopback_server import serving
 from harness.plugins.html_report.viewer import app
 from harness.plugins.html_report.viewer.app import Viewer
-from harness.runs.watcher import ResultsWatcher
+from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher
 from tests.reports.runs import assorted, fill
 
 

@@ -15,8 +15,8 @@ from harness.journal.store import RunFolder
 from harness.loopback_server import serving
 from harness.main import main
 from harness.plugins.html_report.viewer.app import Viewer
+from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher, RunWatcher
 from harness.runs.baselines import NO_BASELINE
-from harness.runs.watcher import ResultsWatcher, RunWatcher
 from tests.reports.runs import Shape, assorted, close, episode, fill, task, write
 
 in_session = pytest.mark.asyncio(loop_scope="session")

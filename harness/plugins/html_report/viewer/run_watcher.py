@@ -13,11 +13,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.api.journals import (
+    JOURNAL_SUFFIX,
+    ArtifactStore,
+    EpisodeResult,
+    IndexEntry,
+    journals_in,
+    read_entry,
+    read_index,
+)
+from harness.api.scoring import CORRECTED
 from harness.errors import HarnessError, JournalError
-from harness.evaluators.result import CORRECTED
-from harness.journal.index import EpisodeResult, IndexEntry, read_entry, read_index
-from harness.journal.names import JOURNAL_SUFFIX, journals_in
-from harness.journal.store import ArtifactStore
 from harness.runs.about import RunInfo, run_info
 from harness.runs.attribution import ATTRIBUTION_NAME
 from harness.runs.episode import Episode, RunFiles
