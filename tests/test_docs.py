@@ -75,7 +75,7 @@ def test_the_formats_page_has_every_file_of_a_run_folder() -> None:
     from harness.plugins.environments.ledger import NAME as LEDGER_NAME
     from harness.plugins.labels.book import NAME as LABELS_NAME
     from harness.runs.attribution import ATTRIBUTION_NAME
-    from harness.runs.fork_tree import FORK_NAME
+    from harness.runs.fork_origin import FORK_NAME
     from harness.runs.verified import VERIFIED_NAME
 
     table = (PAGES / "formats.md").read_text().partition("None of these")[0]

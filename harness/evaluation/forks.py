@@ -30,7 +30,7 @@ from harness.journal.log import LOCK_NAME, read
 from harness.journal.names import is_run_folder
 from harness.journal.store import ArtifactStore, RunFolder, journal_name
 from harness.records import Fork, Opened, Task
-from harness.runs.fork_tree import FORK_NAME
+from harness.runs.fork_origin import FORK_NAME
 from harness.runs.run import run_folder
 from harness.settings.fields import Tree
 

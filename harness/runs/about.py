@@ -12,7 +12,7 @@ from harness.evaluators.result import CORRECTED, DIALECTS
 from harness.files.side_file import SideFile
 from harness.records import benchmark_of
 from harness.runs.attribution import NO_ATTRIBUTIONS, Attributions, read_attributions
-from harness.runs.fork_tree import ForkOrigin, fork_origin
+from harness.runs.fork_origin import ForkOrigin, fork_origin
 from harness.runs.made_by import MadeBy, made_by
 from harness.runs.verified import OwnVerdicts, read_verdicts
 

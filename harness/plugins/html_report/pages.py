@@ -26,11 +26,11 @@ from harness.api.templates import template_environment
 from harness.api.text import visible
 from harness.plugins.html_report.chart import Histogram
 from harness.plugins.html_report.decisive_step import cause_step, ending_step, refusals, verdict_step
+from harness.plugins.html_report.fork_tree import Branch
 from harness.runs import one_line
 from harness.runs.about import RunInfo
 from harness.runs.baselines import NO_BASELINE, Baseline, is_baseline, rate_of
 from harness.runs.figures import facts, judging
-from harness.runs.fork_tree import Branch
 from harness.runs.format import ago, cost, duration, measure, percent, points
 from harness.runs.judge_error import judge_sentence
 from harness.runs.measures import Measured, measure_text

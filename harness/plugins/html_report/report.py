@@ -19,6 +19,7 @@ from harness.api.journals import ArtifactStore
 from harness.api.records import plain
 from harness.errors import JournalError
 from harness.plugins.html_report.chart import charts
+from harness.plugins.html_report.fork_tree import fork_tree
 from harness.plugins.html_report.further_pages import pages_in_report, write_further
 from harness.plugins.html_report.pages import Pages, RunView, TaskView, style, version
 from harness.runs.about import RunInfo
@@ -26,7 +27,6 @@ from harness.runs.attribution import NO_ATTRIBUTIONS
 from harness.runs.baselines import Baseline, baselines_of
 from harness.runs.comparison import Comparison
 from harness.runs.episode import Episode
-from harness.runs.fork_tree import fork_tree
 from harness.runs.results import page_of, result_of
 from harness.runs.run import Run
 from harness.runs.task_page import TaskPageBuilder, story_of

@@ -11,10 +11,10 @@ from pathlib import Path
 from harness.api.files import translate_os_errors
 from harness.api.journals import name_of
 from harness.plugins.html_report.chart import charts
+from harness.plugins.html_report.fork_tree import fork_tree
 from harness.plugins.html_report.pages import Pages, RunView
 from harness.plugins.html_report.report import selected_text, task_view
 from harness.runs.baselines import baselines_of
-from harness.runs.fork_tree import fork_tree
 from harness.runs.one_file_page import InlinePictures
 from harness.runs.results import page_of
 from harness.runs.run import Run

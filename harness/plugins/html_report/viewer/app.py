@@ -20,6 +20,7 @@ from harness.api.journals import JOURNAL_SUFFIX, ArtifactStore
 from harness.api.request_guard import RequestGuard, is_key, key_of_forms
 from harness.errors import HarnessError, JournalError
 from harness.plugins.html_report.chart import Histogram, charts
+from harness.plugins.html_report.fork_tree import fork_tree
 from harness.plugins.html_report.pages import Filters, Page, Pages, RunView
 from harness.plugins.html_report.report import selected_text, task_view
 from harness.plugins.html_report.viewer.further import FurtherPage, FurtherPages, form_of, request_of
@@ -28,7 +29,6 @@ from harness.plugins.html_report.viewer.run_list import baselines_among, listed
 from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher, RunStatus, RunWatcher, stamp_of
 from harness.plugins.html_report.viewer.server_sent_events import PAUSE_S, stream
 from harness.runs.baselines import Baseline, is_baseline
-from harness.runs.fork_tree import fork_tree
 from harness.runs.results import select
 
 PAGE_SIZE = 100

@@ -1,6 +1,6 @@
 """The tree of a run's forks: the run it was forked from, and the runs beside it that were forked from it.
 
-Known from `fork.json` in run folders of the same parent folder; the file of another person's folder is untrusted text.
+Known from `fork.json` in run folders of the same parent folder.
 """
 
 import os
@@ -8,26 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.codec import JsonObject
-from harness.files.side_file import SideFile
+from harness.runs.fork_origin import fork_origin
 
-FORK_NAME = "fork.json"
-_ORIGIN = SideFile[JsonObject](FORK_NAME, dict, most=1 << 24)
 _MOST_FOLDERS = 1000
-_LONGEST_NAME = 300
 _DEEPEST = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForkOrigin:
-    """The step from which a run was forked."""
-
-    run: str
-    """Name of the parent's folder."""
-    step: int
-
-    def __str__(self) -> str:
-        return f"{self.run}, step {self.step}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +25,6 @@ class Branch:
     depth: int
     is_this: bool
     """Whether it is the run that the tree is shown for."""
-
-
-def fork_origin(folder: Path) -> ForkOrigin | None:
-    """None when the run is not a fork."""
-    match _ORIGIN.glimpse(folder):
-        case {"run": str(run), "step": int(step)} if 0 <= step < 1_000_000:
-            return ForkOrigin(run=run[:_LONGEST_NAME], step=step)
-    return None
 
 
 def fork_tree(folder: Path) -> tuple[Branch, ...]:
