@@ -34,24 +34,11 @@ _OF_THE_REQUEST = {400, 413, 422, 501}
 _FLAGGED = re.compile(r"(?i)\b(?:flagged|moderation|prompt injection)\b")
 _TOO_LARGE = re.compile(r"(?i)Request too large|must be reduced in order to run")
 _LIMIT = re.compile(r"Limit (\d+), Requested (\d+)")
-_OF_THE_PROMPT = (
-    "invalid_prompt",
-    "context_length_exceeded",
-    "bio_policy",
-    "misalignment_policy_violation",
-    "invalid_image",
-    "invalid_image_format",
-    "invalid_base64_image",
-    "invalid_image_url",
-    "invalid_image_mode",
-    "image_too_large",
-    "image_too_small",
-    "image_file_too_large",
-    "image_parse_error",
-    "image_content_policy_violation",
-    "unsupported_image_media_type",
-    "empty_image_file",
-)
+_OF_THE_PROMPT = """
+    invalid_prompt context_length_exceeded bio_policy misalignment_policy_violation invalid_image invalid_image_format
+    invalid_base64_image invalid_image_url invalid_image_mode image_too_large image_too_small image_file_too_large
+    image_parse_error image_content_policy_violation unsupported_image_media_type empty_image_file
+    """.split()
 _STATUS_OF_CODE = (
     {str(status): status for status in (400, 402, 403, 413, 422, 429)}
     | dict.fromkeys(_OF_THE_PROMPT, 400)

@@ -17,22 +17,10 @@ MIN_ENVIRONMENT_CHARS = 8
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SECRET_WORDS = frozenset(
-    {
-        *("key", "apikey", "token", "secret", "pass", "pwd", "pw", "pin", "otp", "totp", "tan", "mfa", "pat", "dsn"),
-        *(
-            "auth",
-            "authorization",
-            "bearer",
-            "cookie",
-            "cookies",
-            "credential",
-            "credentials",
-            "signature",
-            "sig",
-            "sas",
-        ),
-        *("sessionid", "jsessionid", "phpsessid", "sid"),
-    }
+    """
+    key apikey token secret pass pwd pw pin otp totp tan mfa pat dsn auth authorization bearer cookie cookies credential
+    credentials signature sig sas sessionid jsessionid phpsessid sid
+    """.split()
 )
 _SECRET_ENDINGS = ("password", "passwd", "passphrase", "passcode", "secret", "token", "apikey", "passwort", "kennwort")
 _NUMBERING = frozenset({"id", "old", "new", "prod", "dev", "test", "staging", "main", "default", "value", "raw"})
@@ -67,65 +55,16 @@ _USER_WORDS = re.compile(
 _LAST_COMPOUND = re.compile(r"[\s>+~]+(?![^\[]*\])")
 
 _COMMON = frozenset(
-    {
-        *("access", "admin", "administrator", "anonymous", "anything", "apikey", "authtoken", "changeit", "changeme"),
-        *("changethis", "default", "demo", "development", "disabled", "dummy", "empty", "example", "fake", "false"),
-        *("foobar", "guest", "hello", "helloworld", "ignored", "invalid", "insertkeyhere", "key", "letmein", "litellm"),
-        *(
-            "lmstudio",
-            "local",
-            "localai",
-            "localhost",
-            "login",
-            "manager",
-            "master",
-            "missing",
-            "mock",
-            "mykey",
-            "mytoken",
-        ),
-        *(
-            "nokey",
-            "nokeyneeded",
-            "nokeyrequired",
-            "none",
-            "nope",
-            "notneeded",
-            "notoken",
-            "notrequired",
-            "notset",
-            "notused",
-        ),
-        *(
-            "null",
-            "ollama",
-            "openai",
-            "operator",
-            "owner",
-            "pass",
-            "passwd",
-            "password",
-            "passwort",
-            "placeholder",
-            "private",
-        ),
-        *(
-            "public",
-            "qwerty",
-            "qwertz",
-            "random",
-            "root",
-            "sample",
-            "secret",
-            "secretkey",
-            "sglang",
-            "skdummy",
-            "sknokeyrequired",
-        ),
-        *("something", "staging", "superuser", "support", "system", "temp", "test", "testing", "testkey", "testpass"),
-        *("testpassword", "testtoken", "testuser", "token", "toor", "true", "undefined", "unknown", "unused", "user"),
-        *("username", "vllm", "welcome", "whatever", "xxxx", "yourapikey", "yourapikeyhere", "yourkey", "yourtoken"),
-    }
+    """
+    access admin administrator anonymous anything apikey authtoken changeit changeme changethis default demo development
+    disabled dummy empty example fake false foobar guest hello helloworld ignored invalid insertkeyhere key letmein
+    litellm lmstudio local localai localhost login manager master missing mock mykey mytoken nokey nokeyneeded
+    nokeyrequired none nope notneeded notoken notrequired notset notused null ollama openai operator owner pass passwd
+    password passwort placeholder private public qwerty qwertz random root sample secret secretkey sglang skdummy
+    sknokeyrequired something staging superuser support system temp test testing testkey testpass testpassword testtoken
+    testuser token toor true undefined unknown unused user username vllm welcome whatever xxxx yourapikey yourapikeyhere
+    yourkey yourtoken
+    """.split()
 )
 """Values that are typed where something has to be given, in lower case and without signs."""
 _SEQUENCES = ("12345678901234567890", "01234567890123456789", "98765432109876543210")

@@ -19,24 +19,12 @@ _WALLS = ("--force-webrtc-ip-handling-policy=disable_non_proxied_udp",)  # witho
 """Pages reach no host but their sites without a proxy: WebRTC would send packets past it."""
 _FEATURES_OFF = "--disable-features="
 # A test compares this list with the command line of a browser, as a new playwright may have a longer one.
-_OFF_BY_PLAYWRIGHT = (
-    "AvoidUnnecessaryBeforeUnloadCheckSync",
-    "DestroyProfileOnBrowserClose",
-    "HttpsUpgrades",
-    "HttpsFirstBalancedModeAutoEnable",
-    "LensOverlay",
-    "MediaRouter",
-    "PaintHolding",
-    "ThirdPartyStoragePartitioning",
-    "AvoidCorsURLLoaderRestartOnRedirect",
-    "TcpPortRandomizationWin",
-    "OptimizationHints",
-    "NetworkTimeServiceQuerying",
-    "AimEnabled",
-    "PreconnectToSearch",
-    "msForceBrowserSignIn",
-    "msEdgeUpdateLaunchServicesPreferredVersion",
-)
+_OFF_BY_PLAYWRIGHT = """
+    AvoidUnnecessaryBeforeUnloadCheckSync DestroyProfileOnBrowserClose HttpsUpgrades HttpsFirstBalancedModeAutoEnable
+    LensOverlay MediaRouter PaintHolding ThirdPartyStoragePartitioning AvoidCorsURLLoaderRestartOnRedirect
+    TcpPortRandomizationWin OptimizationHints NetworkTimeServiceQuerying AimEnabled PreconnectToSearch
+    msForceBrowserSignIn msEdgeUpdateLaunchServicesPreferredVersion
+    """.split()
 """Chromium heeds the last switch of a name only, so ours has to say again what playwright's says."""
 # In the embedded shop, a navigation takes 70 ms of the processor without it, and 105 ms with it.
 _OFF_BY_US = ("RenderDocument",)
