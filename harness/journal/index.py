@@ -130,6 +130,8 @@ Outcomes = Mapping[tuple[str, int], EpisodeResult]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexEntry:
+    """A line of the index: what a journal came to, and the state of its file that says so."""
+
     name: str
     size: int
     mtime_ns: int
