@@ -258,10 +258,8 @@ def _check_judged(place: str, evaluator: Evaluator) -> None:
         return
     for dialect in Dialect:
         call = f"{place}.in_dialect({dialect.value!r})"
-        try:
+        with _asking(f"{call} cannot be called"):
             judging: object = evaluator.in_dialect(dialect.value)
-        except PLUGIN_ERRORS as error:
-            raise ConfigError(f"{call} cannot be called: {error_line(error)}") from error
         if not isinstance(judging, JudgedEvaluator):
             raise ConfigError(f"{call} returned {type(judging).__name__}; return a JudgedEvaluator")
         for of, said in ((place, evaluator.prompt_digest), (call, judging.prompt_digest)):
@@ -278,7 +276,7 @@ def _benchmark_evaluators(benchmark: Benchmark) -> dict[str, Evaluator]:
 
 @contextmanager
 def _asking(failed: str) -> Iterator[None]:
-    """A benchmark of the person's own is asked within."""
+    """A plug-in of the person's own is asked within."""
     with plugin_boundary(lambda error: ConfigError(f"{failed}: {error_line(error)}"), passes=(HarnessError,)):
         yield
 

@@ -180,10 +180,11 @@ def _sites_of(task: Task, sites: Sequence[Site]) -> Callable[[Iterable[str]], se
 
 def _effects(episode: Episode) -> Iterator[tuple[int, SideEffect]]:
     """All that were recorded of this attempt, each with the step it was seen in or after."""
-    acted = (*([episode.arrival] if episode.arrival else []), *(step.acted for step in episode.steps))
-    recorded = ((record.step, record.effects) for record in (*acted, *episode.late))
+    acted = [*([episode.arrival] if episode.arrival else []), *(step.acted for step in episode.steps)]
+    recorded = ((one.step, one.effects) for one in acted)
+    late = ((one.step, one.effects) for one in episode.late)
     failed = ((step, one.effects) for step, one in episode.own_failures())
-    for number, effects in chain(recorded, failed):
+    for number, effects in chain(recorded, late, failed):
         yield from ((number, effect) for effect in effects)
 
 
