@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from harness.api import Agent, Decision, EvaluatorError, Finding, Goto, InvalidAction, Message, Reply, Stop
-from harness.errors import ConfigError, InfraError, JournalError, ModelRejected, PluginFailed
+from harness.errors import (
+    ConfigError,
+    InfraError,
+    JournalError,
+    ModelRejected,
+    PluginFailed,
+    ShutdownRequested,
+    StorageError,
+)
 from harness.evaluators.scorer import Scorer
 from harness.journal.store import ArtifactStore
 from harness.records import Episode, Eval, Status, Usage
@@ -149,9 +157,10 @@ async def test_a_judge_that_breaks_its_protocol_leaves_its_own_task_unscored(giv
     assert score.status is Status.ERROR and why in score.verdicts[0].why
 
 
-async def test_what_a_person_must_act_on_still_stops_the_run() -> None:
-    scorer = Scorer("corrected", further={"mine": Finds(ModelRejected("wrong key"))})
-    with pytest.raises(ModelRejected):
+@pytest.mark.parametrize("error", [ModelRejected("wrong key"), StorageError("full"), ShutdownRequested("stopping")])
+async def test_what_says_nothing_about_the_task_gives_no_verdict(error: Exception) -> None:
+    scorer = Scorer("corrected", further={"mine": Finds(error)})
+    with pytest.raises(type(error)):
         await scorer.score(a_task(eval_types=("mine",)), closed(), MemoryArtifacts())
 
 
