@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from harness.api import (
     Agent,
@@ -189,11 +188,9 @@ class Listed(Benchmark):
 
 
 def test_ids_of_a_split_may_be_numbers() -> None:
-    entries = [yaml.safe_load(SOUND.replace("task_id: a", f"task_id: {number}")) for number in range(2)]
-    task = replace(Config().task, path=None, _target_=f"{HERE}.Listed", split="dev")
-    (chosen,) = load_tasks(
-        replace(Config(), task=replace(task, arguments={"entries": entries, "splits": {"dev": [1]}}))
-    )
+    entries = ",".join(SOUND.replace("task_id: a", f"task_id: {number}") for number in range(2))
+    given = [f"+task.arguments.entries=[{entries}]", "+task.arguments.splits={dev: [1]}", "task.split=dev"]
+    (chosen,) = load_tasks(configured([LISTED, *given]))
     assert chosen.task_id == "1"
 
 
@@ -272,9 +269,8 @@ def test_a_method_that_is_async_where_it_is_called_plainly_is_refused(
     monkeypatch: pytest.MonkeyPatch, place: str, mine: str, method: str
 ) -> None:
     monkeypatch.setattr(f"{HERE}.{mine}.{method}", later)
-    settings = replace(getattr(Config(), place), _target_=f"{HERE}.{mine}")
     with pytest.raises(ConfigError, match=f"{place}._target_={HERE}.{mine}: its method {method} must be a plain `def`"):
-        check_plugins(replace(Config(), **{place: settings}))
+        check_plugins(configured(["agent=null", f"{place}._target_={HERE}.{mine}"]))
 
 
 @pytest.mark.parametrize(
@@ -288,9 +284,8 @@ def test_an_evaluator_that_cannot_be_used_is_refused(
     monkeypatch: pytest.MonkeyPatch, evaluators: Mapping[str, Any], sentence: str
 ) -> None:
     monkeypatch.setattr(Listed, "evaluators", lambda _: evaluators)
-    task = replace(Config().task, path=None, _target_=f"{HERE}.Listed")
     with pytest.raises(ConfigError, match=sentence):
-        check_plugins(replace(Config(), task=task))
+        check_plugins(configured(["agent=null", LISTED]))
 
 
 @pytest.mark.slow
