@@ -537,7 +537,7 @@ class TestAReplay:
             gone = Failed(
                 attempt=0, boundary="act", type="BrowserCrashed", message="", effects=(order,), at=time.time()
             )
-            episode = replace(record.episode, pending=pending, failures=(gone,))
+            episode = replace(record.episode, pending=pending, failures=(gone,), failed_at=(1,))
             found = await restored(pool, web, episode)
         assert found.doubt is None and found.pending is not None and site.came == []
 
@@ -706,7 +706,8 @@ class TestACheckpoint:
                 effects=(refused,),
                 at=time.time(),
             )
-            for episode in (replace(record.episode, late=(late,)), replace(record.episode, failures=(failed,))):
+            lost = replace(record.episode, failures=(failed,), failed_at=(1,))
+            for episode in (replace(record.episode, late=(late,)), lost):
                 found = await restored(pool, web, episode, clean=())
                 assert f"{SENT.method} {SENT.url} found no connection, and was not sent again" in found.changed
 
@@ -847,7 +848,8 @@ class TestALink:
                 node = next(node for node in record.visit.view.nodes.values() if node.role == "link")
                 pending = decided(1, click("link", node.name)(record.visit))
             before()
-            return await restored(pool, web, replace(record.episode, pending=pending, failures=failures), clean=())
+            episode = replace(record.episode, pending=pending, failures=failures, failed_at=(1,) * len(failures))
+            return await restored(pool, web, episode, clean=())
 
 
 def test_what_is_unsent_is_not_in_doubt_until_it_may_have_been_sent() -> None:
