@@ -48,7 +48,7 @@ from harness.reports.console import Terminal
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.page_writers import FINDINGS, PAGES, call_all
 from harness.reports.summary import Invocation, Summary, as_json, summarize
-from harness.reports.table import StillPending, exit_code, print_summary
+from harness.reports.table import NOTHING_LEFT, StillPending, exit_code, print_summary
 from harness.reports.write_all import write_reports
 from harness.runner.pending import pending_jobs
 from harness.runner.process_tree import kill_orphans, tag_environment
@@ -189,6 +189,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
             return _interrupted(console)
         if not (left.pending or left.retries):
             retry_request.settle(policy, run, tasks, found.outcomes, trials=config.trials)
+        if left == NOTHING_LEFT:  # else the next start has to say what there is to do
             save_summary(run, summary, settings=config.tree() | measured)  # last: it says that all reports are written
         below = below_least(asked_for, config.fail_under_of)
         code = exit_code(console, summary.statistics.all, config.fail_under, below, left_out=played.left_out)

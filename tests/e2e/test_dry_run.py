@@ -28,7 +28,7 @@ def test_every_task_is_told_without_addresses_and_nothing_is_left_behind(start: 
     assert lines[0] == (
         "431  shopping,reddit  http://onestopmarket.com/a |AND| http://reddit.com/b  string_match  2 pending"
     )
-    for words in ("set SHOPPING=", "set REDDIT=", "1 task needs a judge", "sites.reset.command"):
+    for words in ("set SHOPPING=", "set REDDIT=", "1 task may need a judge", "sites.reset.command"):
         assert words in done.out
     assert lines[-1] == "1 task, 2 of 2 episodes pending: 2 pending"
     assert not done.folder.exists()

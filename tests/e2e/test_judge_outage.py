@@ -46,6 +46,8 @@ def test_a_judge_that_is_down_is_found_out_once_and_the_run_is_scored_later(
         assert "; score the run again" in done.out
         assert f"{TASKS} ended without a score: harness score {done.folder}, with the settings" in done.out
         assert "unscored: run the same command" not in done.out
+        second = start("agent=null", f"task.path={tasks}", "workers=1", "executor.lanes=1", *settings)
+        assert f"{TASKS} ended without a score: harness score {done.folder}, with the settings" in second.out
 
         again = ("score", str(done.folder), *settings, "--scoring", "corrected")
         assert main(list(again)) == 3 and scored(done.folder) == [None] * TASKS
