@@ -17,14 +17,13 @@ from harness.errors import ConfigError, JournalError, UsageError
 from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, check_plugins, load_tasks
-from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.endpoint_settings import load_prices
 from harness.evaluation.executor_choice import run_with_executor
 from harness.evaluation.forks import fork_trials
 from harness.evaluation.orchestrator import keep_quiet, take_over, undamaged
 from harness.evaluation.preflight import check_before
 from harness.evaluation.run_context import RunContext
-from harness.evaluation.run_description import check_plans, describe_run
+from harness.evaluation.run_description import check_drift, describe_run
 from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary
 from harness.internal_error import flatten_group
@@ -52,7 +51,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
     check_plugins(config)
     check_inputs(config.browser, config.executor)
     console, folder = Terminal(), Path(config.run.root, config.run.id)
-    tasks, measured = load_tasks(config), config.measured()
+    tasks = load_tasks(config)
     secrets = RunSecrets(config=config, tasks=tasks)
     _log_into(folder)
     redactor = keep_quiet(secrets, folder)
@@ -60,10 +59,8 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
         take_over(folder)
         outcomes, accepted = undamaged(run).outcomes, console.say if config.resume.accept_drift else None
         digests = {task.task_id: task_digest(task) for task in tasks}
-        check_task_drift(tasks, run, digests=digests, outcomes=outcomes, accepted=accepted)
-        config_digest = check_config_drift(measured, run, digests=digests, outcomes=outcomes, accepted=accepted)
+        config_digest = check_drift(config, run, tasks, digests=digests, outcomes=outcomes, accepted=accepted)
         stopping = ShutdownSignal(console.say)
-        check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
         jobs, embedded = build_scheduler(config, run, tasks, outcomes=outcomes, stopping=stopping, is_open=True)
         # For all tasks, as any of them may be asked for.
         await check_before(config, folder, [Job(task=task) for task in tasks], outcomes, say=console.say)

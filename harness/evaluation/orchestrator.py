@@ -26,7 +26,6 @@ from harness.evaluation import retry_request
 from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, build_run_budget, check_plugins, load_tasks, pending_policy
 from harness.evaluation.conditions import below_least
-from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.embedded import is_embedded_endpoint
 from harness.evaluation.endpoint_settings import check_keys, load_prices
@@ -35,7 +34,7 @@ from harness.evaluation.preflight import check_before, tasks_on_sites, what_is_m
 from harness.evaluation.reply_caches import check_reply_caches
 from harness.evaluation.reset_hooks import unresettable
 from harness.evaluation.run_context import RunContext
-from harness.evaluation.run_description import about, check_plans, describe_run, describe_unplayed, weights
+from harness.evaluation.run_description import about, check_drift, describe_run, describe_unplayed, weights
 from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import RunTracker, open_tracker
@@ -144,9 +143,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         outcomes = (scanned := _brought_together(run)).outcomes
         stopping, accepted = ShutdownSignal(console.say), console.say if config.resume.accept_drift else None
         digests = {task.task_id: task_digest(task) for task in tasks}
-        check_task_drift(tasks, run, digests=digests, outcomes=outcomes, accepted=accepted)
-        config_digest = check_config_drift(measured, run, digests=digests, outcomes=outcomes, accepted=accepted)
-        check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
+        config_digest = check_drift(config, run, tasks, digests=digests, outcomes=outcomes, accepted=accepted)
         asked = _asked(outcomes, digests, policy.dialect, console)
         jobs, embedded = build_scheduler(config, run, tasks, outcomes=asked, stopping=stopping)
         budget = _budget(config, run, outcomes if len(jobs) else {}, stopping)  # nothing pending: nothing to stop

@@ -7,17 +7,35 @@ from pathlib import Path
 from harness.codec import JsonObject, digest
 from harness.config import Config
 from harness.evaluation.conditions import task_keys
+from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.embedded import plans_digest
 from harness.evaluation.provenance import describe, describe_asked, environment
 from harness.evaluation.version_drift import PLANS, SITES, VERSIONS, check_version_drift, recorded_versions, versions
+from harness.journal.index import Outcomes
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.runs.about import DESCRIPTION, RunInfo, run_info
 
 
-def check_plans(config: Config, run: RunFolder, *, is_begun: bool, accepted: Callable[[str], None] | None) -> None:
-    """What the scripted endpoint plays is a setting: other plans are refused also where no job is pending."""
-    check_version_drift(_plans_version(config), run, is_begun=is_begun, accepted=accepted)
+def check_drift(  # noqa: PLR0913 (what a start is compared with)
+    config: Config,
+    run: RunFolder,
+    tasks: Sequence[Task],
+    *,
+    digests: Mapping[str, str],
+    outcomes: Outcomes,
+    accepted: Callable[[str], None] | None,
+) -> str:
+    """See that a start goes on with what the run began with; arguments and errors are as of `check_config_drift`.
+
+    Returns:
+        The digest of the settings.
+    """
+    check_task_drift(tasks, run, digests=digests, outcomes=outcomes, accepted=accepted)
+    found = check_config_drift(config.measured(), run, digests=digests, outcomes=outcomes, accepted=accepted)
+    # What the scripted endpoint plays is a setting: other plans are refused also where no job is pending.
+    check_version_drift(_plans_version(config), run, is_begun=bool(outcomes), accepted=accepted)
+    return found
 
 
 def _plans_version(config: Config) -> dict[str, str]:
@@ -43,7 +61,7 @@ def describe_run(  # noqa: PLR0913 (what a run is)
     now, measured = environment(config.browser), config.measured()
     found = versions(now, config.sites, tasks)
     check_version_drift(found, run, is_begun=is_begun, accepted=accepted)
-    # `check_plans` has compared it, also where no job is pending.
+    # `check_drift` has compared it, also where no job is pending.
     found |= _plans_version(config)
     ours = {name for task in tasks for name in task.sites}
     if is_begun:  # of sites that only tasks have which are left out now: a later start is compared with them

@@ -246,7 +246,7 @@ class ChromiumPool:
                 return await self._try_launch()
             except BrowserCrashed as exc:
                 logger.warning("%s; trying again in %g s", exc, pause_s)
-                await asyncio.sleep(pause_s)
+            await asyncio.sleep(pause_s)
         try:
             return await self._try_launch()
         except BrowserCrashed as exc:
