@@ -67,6 +67,7 @@ def test_a_failed_step_ends_nothing_and_is_told_at_the_end(night: Path) -> None:
     done = started(night)
     asked = asked_of(night)
     assert set(asked) == set(steps()) and asked[-1] == "bench", "which compares times"
+    assert (night / "asked").read_text().splitlines().count("shelf") == 1, "both queues could take it"
     table = dict(line.split()[:2] for line in done.stdout.partition("== nightly\n")[2].splitlines())
     assert {step for step, outcome in table.items() if outcome == "FAILED"} == {"golden", "bench"}
     assert set(table) == set(steps()) and done.returncode == 1
