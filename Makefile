@@ -245,11 +245,11 @@ $(VENV)/installed-docs: $(VENV)/installed
 	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	@touch $@
 
+# mypy keeps one core busy, the rules of the source another.
 check: $(VENV)/installed-dev
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
-	$(PY) -m mypy harness
-	$(PY) -m pytest -q $(CHECKED)
+	@$(PY) -m mypy harness & types=$$!; $(PY) -m pytest -q $(CHECKED); rules=$$?; wait $$types && exit $$rules
 
 format: $(VENV)/installed-dev
 	$(PY) -m ruff format .

@@ -27,7 +27,7 @@ def test_every_run_ends_with_its_reports_and_a_start_without_work_keeps_them(sta
     assert summary.read_text() == (done.folder / "summary.md").read_text()
     assert "::error" not in done.out
     pages = {path: path.stat().st_mtime_ns for path in (done.folder / "report").rglob("*.html")}
-    assert {path.name for path in pages} == {"index.html", "0.html", "1.html"}
+    assert {path.name for path in pages} >= {"index.html", "0.html", "1.html"}, "plug-ins add pages"
     (done.folder / "junit.xml").unlink()
     again = start("task.limit=2")
     assert {path: path.stat().st_mtime_ns for path in (again.folder / "report").rglob("*.html")} == pages
