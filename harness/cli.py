@@ -294,7 +294,7 @@ def _evaluate(config: Config, folder: Path, begun: float) -> int:
 async def _play(config: Config, folder: Path, console: "Terminal", begun: float) -> int:
     from harness.evaluation.first_worker import first_worker
 
-    async with first_worker(config, folder) as launch:
+    async with nullcontext() if config.run.dry else first_worker(config.executor, folder) as launch:
         from harness.evaluation.orchestrator import evaluate  # heavy imports, while the worker imports, too
 
         return await evaluate(config, folder, console, _arguments(), begun=begun, launch=launch)

@@ -6,29 +6,33 @@ a site.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
-from harness.config import Config
 from harness.config.site_settings import SitesSettings
-from harness.episode.job import task_digest
-from harness.episode.references import as_asked
-from harness.evaluation.builder import pending_policy
 from harness.evaluation.reset_hooks import build_reset_hooks, unresettable
-from harness.evaluation.retry_request import standing
-from harness.journal.index import EpisodeResult, scan
+from harness.journal.index import EpisodeResult, Outcomes
 from harness.records import Task
 from harness.runner.pending import PendingPolicy, is_finished, wants_retry
 
 
-def describe_dry_run(config: Config, tasks: Sequence[Task], folder: Path, *, missing: Iterable[str] = ()) -> str:
+def describe_dry_run(  # noqa: PLR0913 (what a start depends on)
+    tasks: Sequence[Task],
+    outcomes: Outcomes,
+    policy: PendingPolicy,
+    *,
+    trials: int,
+    sites: SitesSettings,
+    missing: Iterable[str] = (),
+) -> str:
     """A line per task, then what is missing, and the number of pending episodes.
 
     Args:
+        tasks: Those of the run.
+        outcomes: What the run folder holds, by the references of these tasks.
+        policy: Which episodes are pending, a standing retry included.
+        trials: Of each task.
+        sites: The configured sites.
         missing: Sentences on what else is not there.
     """
-    trials = config.trials
-    outcomes = as_asked(scan(folder).outcomes, {task.task_id: task_digest(task) for task in tasks})
-    policy = standing(pending_policy(config), folder, tasks, outcomes, trials=trials)
     counts: Counter[str] = Counter()
     lines = []
     for task in tasks:
@@ -36,9 +40,9 @@ def describe_dry_run(config: Config, tasks: Sequence[Task], folder: Path, *, mis
         counts.update(states)
         said = _counted(Counter(states)) if trials > 1 else states[0]
         starts = " |AND| ".join(task.start_urls)
-        sites = ",".join(task.sites) or "no site"
-        lines.append(f"{task.task_id}  {sites}  {starts}  {'+'.join(task.eval.eval_types) or 'no evaluator'}  {said}")
-    lines += ["", *_missing(config.sites, tasks), *missing]
+        names = ",".join(task.sites) or "no site"
+        lines.append(f"{task.task_id}  {names}  {starts}  {'+'.join(task.eval.eval_types) or 'no evaluator'}  {said}")
+    lines += ["", *_missing(sites, tasks), *missing]
     pending = sum(number for state, number in counts.items() if not state.startswith("ended"))
     number = f"{len(tasks)} task{'s' * (len(tasks) != 1)}"
     lines.append(f"{number}, {pending} of {len(tasks) * trials} episodes pending: {_counted(counts)}")

@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.config import Config
 from harness.journal.store import WORKER_LOG
 from harness.runner.executors.early_launch import launched_early
 from harness.runner.executors.local_workers import child_processes
 from harness.runner.process_tree import tag_environment
+from harness.settings.executor import ExecutorSettings
 
 if TYPE_CHECKING:
     from harness.runner.executors.supervisor import Launch
@@ -25,10 +25,10 @@ PLAYER = ("-m", "harness.evaluation.worker_main")
 
 
 @asynccontextmanager
-async def first_worker(config: Config, folder: Path) -> AsyncIterator["Launch | None"]:
+async def first_worker(executor: ExecutorSettings, folder: Path) -> AsyncIterator["Launch | None"]:
     """Start it; yields a launch that hands it out first. None = the run has no worker processes of its own here."""
     # What another executor starts may be paid for, so it begins when the servers are ready.
-    if config.run.dry or config.executor.kind != "processes" or config.executor._target_ is not None:
+    if executor.kind != "processes" or executor._target_ is not None:
         yield None
         return
     tag_environment(folder)  # so that the next start finds it, should this one be killed

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.choices import Strategy
 from harness.codec import JsonObject, dumps
-from harness.config import Config
+from harness.config.agent_settings import AgentConfig
 from harness.episode.job import recorded_task, task_digest
 from harness.errors import ConfigError, HarnessError, JournalLocked
 from harness.escape import listed
@@ -99,12 +99,12 @@ def names_task(path: Path) -> bool:
     return not any(map(is_run_folder, beside))
 
 
-def check_fork(config: Config) -> None:
+def check_fork(fork: str | None, *, executor: str, strategy: Strategy, agent: AgentConfig) -> None:
     """Raises: ConfigError: `run.fork` names no step, or cannot be combined with another setting."""
-    if config.run.fork is None:
+    if fork is None:
         return
-    point, strategy, agent = ForkPoint.of(config.run.fork), config.resume.strategy, config.agent
-    if config.executor.kind == "slurm":
+    point = ForkPoint.of(fork)
+    if executor == "slurm":
         raise ConfigError(
             "run.fork cannot be combined with executor=slurm; use executor=processes or executor=ray, or several runs"
         )

@@ -98,7 +98,7 @@ async def evaluate(  # noqa: PLR0913 (what a start of a run is)
     """
     begun = time.monotonic() if begun is None else begun
     check_plugins(config)
-    check_fork(config)
+    check_fork(config.run.fork, executor=config.executor.kind, strategy=config.resume.strategy, agent=config.agent)
     if config.run.dry:
         return await _tried_dry(config, folder, console)
     check_inputs(config.browser, config.executor)
@@ -114,11 +114,12 @@ async def _tried_dry(config: Config, folder: Path, console: Terminal) -> int:
     policy, tasks = pending_policy(config), load_tasks(config)
     keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
     tasks = forked_tasks(config.run.fork, folder, tasks, trials=config.trials, say=console.say)
-    outcomes = scan(folder).outcomes
+    outcomes = as_asked(scan(folder).outcomes, {task.task_id: task_digest(task) for task in tasks})
     policy = retry_request.standing(policy, folder, tasks, outcomes, trials=config.trials)
     pending = tasks_on_sites(pending_jobs(tasks, config.trials, outcomes, policy), outcomes)
     missing = await what_is_missing(config, pending)
-    console.out(describe_dry_run(config, tasks, folder, missing=missing), highlight=False)
+    told = describe_dry_run(tasks, outcomes, policy, trials=config.trials, sites=config.sites, missing=missing)
+    console.out(told, highlight=False)
     # Last, as it may raise: the list is printed all the same.
     check_keys(config.llm, config.judge)
     return ExitCode.DONE

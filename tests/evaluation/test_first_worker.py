@@ -1,18 +1,15 @@
 """The first worker process begins before its run is looked at, and is gone if the run is not played."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
-from harness.config import Config
 from harness.evaluation import first_worker as module
 from harness.evaluation.first_worker import first_worker, worker_log
 from harness.runner.process_tree import MARK, marks
 from harness.settings.executor import ExecutorSettings
-from harness.settings.run import RunSettings
 
 WAITS = ("-c", "import os\nwhile data := os.read(0, 99): os.write(1, data)")
 
@@ -29,7 +26,7 @@ def _waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_it_is_handed_out_first_and_carries_the_mark_of_the_run(tmp_path: Path) -> None:
     before = children()
-    async with first_worker(Config(), tmp_path) as launch:
+    async with first_worker(ExecutorSettings(), tmp_path) as launch:
         (begun,) = children() - before
         assert launch is not None
         assert psutil.Process(begun).environ()[MARK] == marks(tmp_path, 0)[MARK]
@@ -43,7 +40,7 @@ async def test_it_is_handed_out_first_and_carries_the_mark_of_the_run(tmp_path: 
 async def test_a_run_that_is_refused_leaves_neither_a_process_nor_a_file(tmp_path: Path) -> None:
     before = children()
     with pytest.raises(ZeroDivisionError):
-        async with first_worker(Config(), tmp_path):
+        async with first_worker(ExecutorSettings(), tmp_path):
             raise ZeroDivisionError
     assert children() <= before
     assert not worker_log(tmp_path).exists()
@@ -52,22 +49,18 @@ async def test_a_run_that_is_refused_leaves_neither_a_process_nor_a_file(tmp_pat
 async def test_what_earlier_workers_have_said_is_kept(tmp_path: Path) -> None:
     log = tmp_path / "worker.log"
     log.write_text("of an earlier start\n")
-    async with first_worker(Config(), tmp_path):
+    async with first_worker(ExecutorSettings(), tmp_path):
         pass
     assert log.read_text() == "of an earlier start\n"
 
 
 @pytest.mark.parametrize(
-    "config",
-    [
-        replace(Config(), run=RunSettings(dry=True)),
-        replace(Config(), executor=ExecutorSettings(kind="inline")),
-        replace(Config(), executor=ExecutorSettings(_target_="mine.Executor")),
-    ],
-    ids=["dry", "inline", "of one's own"],
+    "executor",
+    [ExecutorSettings(kind="inline"), ExecutorSettings(_target_="mine.Executor")],
+    ids=["inline", "of one's own"],
 )
-async def test_a_run_without_worker_processes_here_starts_none(config: Config, tmp_path: Path) -> None:
+async def test_a_run_without_worker_processes_here_starts_none(executor: ExecutorSettings, tmp_path: Path) -> None:
     before = children()
-    async with first_worker(config, tmp_path) as launch:
+    async with first_worker(executor, tmp_path) as launch:
         assert launch is None
         assert children() <= before

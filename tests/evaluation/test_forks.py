@@ -113,6 +113,11 @@ def test_a_fork_of_a_fork_keeps_that_a_model_before_was_another_one(parent: Path
     assert [one.fork.same_model for one in found if one and one.fork] == [False, False]
 
 
+def check(overrides: list[str]) -> None:
+    config = configured(overrides)
+    check_fork(config.run.fork, executor=config.executor.kind, strategy=config.resume.strategy, agent=config.agent)
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize(
     ("settings", "sentence"),
@@ -125,9 +130,9 @@ def test_a_fork_of_a_fork_keeps_that_a_model_before_was_another_one(parent: Path
 )
 def test_a_fork_that_could_not_go_on_from_its_step_is_refused(settings: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=f"run.fork cannot be combined with {sentence}"):
-        check_fork(configured(["run.fork=base@3", *settings.split()]))
+        check(["run.fork=base@3", *settings.split()])
 
 
 @pytest.mark.integration
 def test_a_process_may_begin_at_the_start_page() -> None:
-    check_fork(configured(["run.fork=base@0", "agent=process", "agent.command=[agent]"]))
+    check(["run.fork=base@0", "agent=process", "agent.command=[agent]"])
