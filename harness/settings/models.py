@@ -42,7 +42,8 @@ class ChatSettings:
     seed: int | None = setting(None, added=True)
     """Sent as it is, for endpoints that sample by it."""
     extra_body: Tree = setting(factory=dict, added=True)
-    """Further keys of the request, as the endpoint documents them: `+llm.extra_body.KEY=VALUE`."""
+    """Further keys of the request, as the endpoint documents them: `+llm.extra_body.KEY=VALUE`, of a judge
+    `+judge.extra_body.KEY=VALUE`."""
     # Not measured, but named: two values of it in one sweep are two runs.
     timeout_s: float = setting(120.0, measured=False)
     """A request without an answer for this long is given up, and may be sent again."""

@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from harness.api.processes import find_marked
+from harness.api.secrets import is_secret_name
 from harness.plugins.site_sets import folder
 from harness.plugins.site_sets.backend import Instance, SiteFailed, last_line
 
@@ -115,10 +116,15 @@ def _empty_scratch(one: Instance) -> None:
 
 
 def environment(one: Instance) -> dict[str, str]:
-    """Ours without the marks of a run, with that of the instance and what its set gives it."""
+    """Ours without secrets that the set does not name and the marks of a run, with what the set gives the instance."""
+    ours = {
+        name: value
+        for name, value in clean_environment().items()
+        if name in one.service.pass_environment or not is_secret_name(name.upper())
+    }
     given = {name: one.said(value) for name, value in one.service.environment.items()}
     told = {f"CAIRN_{name.upper()}": value for name, value in one.words.items() if name in ("port", "data", "instance")}
-    return {**clean_environment(), **told, **given, MARK: one.mark}
+    return {**ours, **told, **given, MARK: one.mark}
 
 
 def clean_environment() -> dict[str, str]:
