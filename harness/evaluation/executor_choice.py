@@ -1,5 +1,6 @@
 """Chooses the executor and runs the pending jobs with it."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -66,8 +67,8 @@ async def serving(context: RunContext, schedule: Scheduler) -> AsyncIterator[Emb
 
 
 async def play_inline(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
+    """All workers in this process: the simplest executor, and the one to debug with."""
     from harness.evaluation.worker_pool import build_workers  # browser libraries: supervisors do without
-    from harness.runner.executors.inline import run_inline
 
     size = size_of(context, schedule, (machine_capacity(),), grows=_may_grow(context))
     async with (
@@ -77,7 +78,9 @@ async def play_inline(context: RunContext, schedule: Scheduler, progress: Progre
         context.begun.set()
         with context.stopping.listening():
             async with build_workers(context, where, told, range(size.workers), lanes=size.lanes) as pool:
-                await run_inline(pool.workers, size.lanes, schedule)
+                async with asyncio.TaskGroup() as group:
+                    for lane in range(size.workers * size.lanes):
+                        group.create_task(pool.workers[lane // size.lanes].run_lane(lane, schedule))
                 starts = sum(browser.starts for browser in pool.browsers)
                 return _invocation(context, schedule, requests=pool.requests.made, starts=starts)
 
