@@ -172,7 +172,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
     return _said(["git", "-C", str(folder), *arguments], {**clean, "GIT_OPTIONAL_LOCKS": "0"})
 
 
-def _said(command: Sequence[str], env: Mapping[str, str] | None = None) -> str | None:
+def _said(command: Sequence[str], env: Mapping[str, str]) -> str | None:
     """Standard output of a command; None if it cannot be run, fails or exceeds its timeout."""
     try:
         done = subprocess.run(
