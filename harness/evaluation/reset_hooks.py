@@ -76,8 +76,8 @@ class ResetHooks:
 
     def missing(self) -> Iterator[str]:
         """A sentence for every command that cannot be run at all."""
-        hooks = {"sites.reset.command": self.settings.command, **_settings(self.commands, "reset_command")}
-        for setting, command in hooks.items():
+        own = {f"sites.{name}.reset_command": command for name, command in self.commands.items()}
+        for setting, command in {"sites.reset.command": self.settings.command, **own}.items():
             if command is not None and (word := shell.find_missing_program(command)) is not None:
                 yield f"{setting}: there is no command {word}, or it is not executable; correct it or give its path"
 
@@ -178,7 +178,3 @@ def unresettable(sites: SitesSettings, tasks: Sequence[Task]) -> list[str]:
         for task in tasks
         if task.require_reset and not all(configured.covers(site) for site in task.sites or ("",))
     ]
-
-
-def _settings(hooks: Mapping[str, str], key: str) -> dict[str, str]:
-    return {f"sites.{name}.{key}": hook for name, hook in hooks.items()}

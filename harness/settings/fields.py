@@ -55,8 +55,10 @@ def setting(  # noqa: PLR0913 (what there is to say of a setting)
         "added": added,
         "bounds": bounds,
         "choices": choices,
+        "filled": filled,
+        "address": address,
+        "plugins": plugins,
     }
-    metadata |= {"filled": filled, "address": address, "plugins": plugins}
     if factory is not None:
         return field(default_factory=factory, metadata=metadata)
     return field(default=default, metadata=metadata)
