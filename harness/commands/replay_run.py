@@ -58,8 +58,7 @@ async def replay_episode(config: Config, episode: Episode, recorded: Path) -> As
 
     Args:
         config: As `as_recorded` gives it.
-        episode: What is performed.
-        recorded: Its run folder.
+        recorded: The run folder of the episode.
 
     Raises:
         ConfigError: There is nothing to perform, or the person's own sites are not those it was on.
@@ -121,8 +120,6 @@ def as_recorded(config: Config, folder: Path, given: Collection[str]) -> Config:
     """The person's settings, with what an agent was shown as the run folder tells it.
 
     Args:
-        config: The person's own.
-        folder: The run folder.
         given: Names of settings the person gave, which the folder does not change.
 
     Raises:

@@ -86,9 +86,6 @@ async def evaluate(  # noqa: PLR0913 (what a start of a run is)
     """Run the pending jobs of `folder`.
 
     Args:
-        config: The settings.
-        folder: The run folder.
-        console: Where the results are printed.
         arguments: The overrides that compose this configuration.
         begun: When the command began, by `time.monotonic`; None = now.
         launch: Starts worker processes, the first of which has begun; None = none has.

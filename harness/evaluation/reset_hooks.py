@@ -154,7 +154,6 @@ def build_reset_hooks(
     """What is configured.
 
     Args:
-        sites: The settings.
         patience: How long a hook that fails is tried again, and who hears of it; None = they will not be run.
         redact: Takes secrets out of what a command said.
     """

@@ -185,8 +185,6 @@ def choose_parallelism(there: Sequence[MachineCapacity], jobs: int, *, grows: bo
     bears.
 
     Args:
-        there: The machines.
-        jobs: Pending ones.
         grows: Whether workers may have more lanes later (`Parallelism.at_first`).
     """
     workers = max(1, sum(one.workers for one in there))

@@ -42,7 +42,6 @@ class DirtySites:
     ) -> None:
         """
         Args:
-            hook: How.
             resettable: The sites it can put back.
             together: Those it can only put back all at once.
             log: Keeps the state of instances; one that an earlier start left clean counts as unknown all the same.

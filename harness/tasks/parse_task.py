@@ -25,7 +25,6 @@ def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str
     """The task of an entry.
 
     Args:
-        entry: As it stands in the file.
         bases: Site to its address, for the places of the entry that name a site.
         evaluators: Eval types besides the shipped ones.
     Raises:
