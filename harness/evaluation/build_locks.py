@@ -11,7 +11,7 @@ from dataclasses import replace
 from harness.browser.network.addresses import SiteFinder
 from harness.browser.network.http import is_up
 from harness.browser.network.site_health import WaitPolicy
-from harness.choices import SiteLocking
+from harness.choices import ResetWhen, SiteLocking
 from harness.config import Config
 from harness.config.deployment import lane_base
 from harness.config.site_settings import SitesSettings
@@ -22,10 +22,10 @@ from harness.evaluation.reset_hooks import EmbeddedResetHooks, ResetHooks, build
 from harness.evaluation.retry_request import standing
 from harness.journal.index import EpisodeResult, Outcomes, result_of
 from harness.journal.log import read
-from harness.journal.site_log import SiteLog
+from harness.journal.site_log import SiteInstance, SiteLog
 from harness.journal.store import RunFolder
 from harness.records import Task
-from harness.runner.dirty_sites import DirtySites, ResetHook, ResetWhen, SiteInstance
+from harness.runner.dirty_sites import DirtySites, ResetHook
 from harness.runner.pending import pending_jobs
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal

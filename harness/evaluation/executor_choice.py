@@ -12,10 +12,11 @@ from harness.api import Executor, WorkerHandle
 from harness.evaluation.agent_registry import session_kind
 from harness.evaluation.builder import build_executor, pending_policy
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
-from harness.evaluation.first_worker import PLAYER, worker_log, worker_processes
+from harness.evaluation.first_worker import PLAYER, worker_processes
 from harness.evaluation.parallelism import parallelism_for, resolve_parallelism
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.task_files import provide_files
+from harness.journal.store import WORKER_LOG
 from harness.llm.permits import RateLimiterServer
 from harness.protocols import Progress
 from harness.registry import Registry
@@ -140,7 +141,7 @@ def _may_grow(context: RunContext) -> bool:
 
 
 def _start(executor: Executor, folder: Path, number: int) -> AbstractAsyncContextManager[WorkerHandle]:
-    return executor.start((sys.executable, *PLAYER), number, worker_log(folder))
+    return executor.start((sys.executable, *PLAYER), number, folder / WORKER_LOG)
 
 
 async def supervised(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from harness.journal.store import WORKER_LOG
 from harness.runner.executors.early_launch import launched_early
-from harness.runner.executors.local_workers import child_processes
+from harness.runner.executors.local_workers import local_worker
 from harness.runner.process_tree import tag_environment
 from harness.settings.executor import ExecutorSettings
 
@@ -39,17 +39,13 @@ async def first_worker(executor: ExecutorSettings, folder: Path) -> AsyncIterato
 
 def worker_processes(folder: Path) -> "Launch":
     """Starts workers of a run as processes of this machine."""
-    return child_processes((sys.executable, *PLAYER), worker_log(folder))
-
-
-def worker_log(folder: Path) -> Path:
-    return folder / WORKER_LOG
+    return lambda number: local_worker((sys.executable, *PLAYER), folder / WORKER_LOG)
 
 
 @contextmanager
 def _tidied(folder: Path) -> Iterator[None]:
     """A start that is refused leaves nothing behind of a worker that was never asked for."""
-    log = worker_log(folder)
+    log = folder / WORKER_LOG
     had_folder, had_log = folder.exists(), log.exists()
     try:
         yield

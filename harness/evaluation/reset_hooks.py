@@ -17,9 +17,9 @@ from harness.choices import ResetScope
 from harness.config.site_settings import DEMO_SERVER, URL, SitesSettings
 from harness.embedded_server import KEY_HEADER, KEY_VARIABLE
 from harness.errors import ConfigError
+from harness.journal.site_log import SiteInstance
 from harness.records import Task
 from harness.runner import shell
-from harness.runner.dirty_sites import SiteInstance
 from harness.settings.sites import ResetSettings
 
 _EMBEDDED_S = 10.0

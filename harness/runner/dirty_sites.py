@@ -13,9 +13,6 @@ from harness.choices import ResetWhen
 from harness.journal.site_log import SiteInstance, SiteLog, SiteUse
 from harness.records import Task
 
-__all__ = ["DirtySites", "ResetHook", "ResetWhen", "SiteInstance"]
-
-
 ResetHook = Callable[[tuple[SiteInstance, ...], Task], Awaitable[None]]
 """Puts instances back to their seed; the task is what they are wanted for, or who left them.
 

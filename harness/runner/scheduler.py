@@ -20,8 +20,9 @@ from typing import Self
 from harness.episode.job import Job, unplaced
 from harness.errors import InfraError
 from harness.journal.index import EpisodeResult
+from harness.journal.site_log import SiteInstance
 from harness.records import Task
-from harness.runner.dirty_sites import DirtySites, SiteInstance
+from harness.runner.dirty_sites import DirtySites
 from harness.runner.lane_growth import LaneGrowth
 from harness.runner.site_lock_table import SiteLockTable
 from harness.runner.site_locks import LockableSites, LockPlanner, LockRequest
