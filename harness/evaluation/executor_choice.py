@@ -13,7 +13,6 @@ from harness.evaluation.agent_registry import session_kind
 from harness.evaluation.builder import build_executor, pending_policy
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
 from harness.evaluation.first_worker import PLAYER, worker_processes
-from harness.evaluation.parallelism import parallelism_for, resolve_parallelism
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.task_files import provide_files
 from harness.journal.store import WORKER_LOG
@@ -21,7 +20,15 @@ from harness.llm.permits import RateLimiterServer
 from harness.protocols import Progress
 from harness.registry import Registry
 from harness.reports.summary import Invocation
-from harness.runner.capacity import SPARE, LoadMeter, MachineCapacity, Parallelism, machine_capacity
+from harness.runner.capacity import (
+    SPARE,
+    LoadMeter,
+    MachineCapacity,
+    Parallelism,
+    machine_capacity,
+    parallelism_for,
+    resolve_parallelism,
+)
 from harness.runner.executors.early_launch import launched_early
 from harness.runner.executors.remote_store import StoreServer
 from harness.runner.executors.supervisor import Launch, SupervisorConfig, Timeouts, run_supervised

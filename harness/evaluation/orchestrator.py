@@ -233,9 +233,7 @@ def keep_quiet(secrets: RunSecrets, folder: Path) -> Redactor:
 
 
 def _say_what_confines(config: Config, console: Terminal) -> None:
-    from harness.sandbox.bubblewrap import (
-        choose_sandbox,  # only of use with an agent that is a process
-    )
+    from harness.sandbox.bubblewrap import choose_sandbox  # only of use with a process
 
     sandbox, why = choose_sandbox(config.agent.sandbox)
     if sandbox is None:
@@ -261,9 +259,7 @@ def _begin(context: RunContext, jobs: Scheduler, console: Terminal) -> None:
 async def _play(
     context: RunContext, jobs: Scheduler, console: Terminal, *, tracker: RunTracker, budget: RunBudget
 ) -> Invocation:
-    from harness.evaluation.executor_choice import (
-        run_with_executor,
-    )  # model and server libraries: not needed without pending jobs
+    from harness.evaluation.executor_choice import run_with_executor  # heavy: not needed without pending jobs
 
     board = LiveStats(
         len(jobs),
