@@ -323,7 +323,5 @@ def _refuse(message: str, code: ExitCode = ExitCode.USAGE) -> int:
 
 def _forget_empty(folder: Path) -> None:
     """Hydra makes the folder before anything is known to be right; an unused one is clutter."""
-    try:
+    with suppress(OSError):
         folder.rmdir()
-    except OSError:
-        return

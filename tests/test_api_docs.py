@@ -13,8 +13,8 @@ from typing import Any
 
 import harness.api
 import harness.testing
+from harness.plugins.settings_reference.words import words_of
 from harness.plugins.tracking.trajectory import Trajectory, TrajectoryGroup
-from harness.settings.words import words_of
 from tests.test_architecture import DOORS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "pages" / "api.md"

@@ -13,7 +13,6 @@ from harness.config.site_settings import RESERVED
 from harness.settings.fields import Declared, as_plain, declared, flat, group_of
 from harness.settings.plugin import PluginSettings
 from harness.settings.sites import ResetSettings, SiteSettings
-from harness.settings.words import words_of
 
 __all__ = [
     "COUNT",
@@ -36,5 +35,4 @@ __all__ = [
     "search_plugins",
     "sentence",
     "visit_policy",
-    "words_of",
 ]

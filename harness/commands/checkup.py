@@ -77,9 +77,7 @@ async def _around(context: RunContext) -> AsyncIterator[DoctorCheck]:
 
 
 def _sandbox(wanted: Sandbox) -> DoctorCheck:
-    from harness.sandbox.bubblewrap import (
-        choose_sandbox,  # only of use with an agent that is a process
-    )
+    from harness.sandbox.bubblewrap import choose_sandbox  # only of use with a process
 
     try:
         found, why = choose_sandbox(wanted)

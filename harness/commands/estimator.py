@@ -61,10 +61,10 @@ class Estimator:
             ConfigError: There are none, or `what_if` do not fit the settings.
         """
         self.tasks = tasks
-        outcomes: list[EpisodeResult] = []
+        self._outcomes: dict[tuple[str, int], EpisodeResult] = {}
         self._courses: dict[str, EpisodeProfile] = {}
         for episode in Run(folder).readable() if is_run_folder(folder) else ():
-            outcomes.append(episode.result)
+            self._outcomes[episode.task_id, episode.trial] = episode.result
             if (found := episode_profile(episode.record)) is not None:
                 self._courses[episode.task_id] = found
         if not self._courses:
@@ -74,14 +74,15 @@ class Estimator:
             )
         self._typical = average_profile(list(self._courses.values()))
         self._what_if = what_if
-        self._limits = what_if.limits
         self._shared = _shared(sites, self.tasks, what_if.instances)
-        self._outcomes = {(one.task_id, one.trial): one for one in outcomes}
         self._hooks = build_reset_hooks(sites)
         recorded = SiteLog(folder).reset_times()
-        self._reset_s = {
-            site: recorded.get(site) if what_if.reset_s is None else what_if.reset_s for site in self._able
+        self.reset_times: Mapping[str, float | None] = {
+            site: recorded.get(site) if what_if.reset_s is None else what_if.reset_s
+            for site in self._shared.instances
+            if self._hooks.covers(site)
         }
+        """Seconds of a reset of each site that is reset during the sweep; None = not known, and taken for 0."""
         # Opened again: a recorded episode would otherwise lack at most its score, and need no site.
         self._jobs = [
             Job(task=task, trial=trial, reopen_at=self._attempt(task, trial))
@@ -107,7 +108,10 @@ class Estimator:
             workers = min(there.cores, total)
             lanes = -(-total // workers)
             means = Resources(
-                lanes=workers * lanes, cores=there.cores, limits=self._limits, step_cpu_s=self._what_if.step_cpu_s
+                lanes=workers * lanes,
+                cores=there.cores,
+                limits=self._what_if.limits,
+                step_cpu_s=self._what_if.step_cpu_s,
             )
             yield Estimate(
                 workers=workers,
@@ -116,21 +120,9 @@ class Estimator:
                 forecast=forecast(self._schedule, self._course, means),
             )
 
-    @property
-    def reset_times(self) -> Mapping[str, float | None]:
-        """Seconds of a reset of each site that is reset during the sweep; None = not known, and taken for 0."""
-        return self._reset_s
-
-    @property
-    def _able(self) -> Iterator[str]:
-        return (site for site in (self._shared.instances if self._shared else ()) if self._hooks.covers(site))
-
     def _schedule(self) -> Scheduler:
-        if self._shared is None:
-            return Scheduler(self._jobs)
-
         async def reset(instances: tuple[SiteInstance, ...], _: Task) -> None:
-            await asyncio.sleep(sum(self._reset_s.get(one.site) or 0.0 for one in instances))
+            await asyncio.sleep(sum(self.reset_times.get(one.site) or 0.0 for one in instances))
 
         planner = LockPlanner(self._shared, self._outcomes.values(), lambda *job: self._outcomes.get(job))
         return Scheduler(self._jobs, planner, dirty_sites(reset, self._hooks, self._shared))
@@ -146,12 +138,12 @@ def best(options: Sequence[Estimate]) -> Estimate:
     return next(option for option in fitting if option.forecast.wall_s <= least * NEAR)
 
 
-def _shared(sites: SitesSettings, tasks: Sequence[Task], wished: Mapping[str, int]) -> LockableSites | None:
+def _shared(sites: SitesSettings, tasks: Sequence[Task], wished: Mapping[str, int]) -> LockableSites:
     """The sites that lanes share; missing addresses are invented, because the estimate opens none."""
     if sites.embedded:
         if wished:
             raise ConfigError(f"--instances {next(iter(wished))}=…: each lane has its own embedded sites; drop it")
-        return None
+        return LockableSites(instances={})
     used = {site for task in tasks for site in task.sites} | set(sites.by_name.keys())
     if unknown := sorted(set(wished) - used):
         raise ConfigError(f"--instances {unknown[0]}=…: no such site; choose from {', '.join(sorted(used))}")

@@ -58,8 +58,7 @@ async def replay_episode(config: Config, episode: Episode, recorded: Path) -> As
 
     Args:
         config: As `as_recorded` gives it.
-        episode: What is performed.
-        recorded: Its run folder.
+        recorded: The run folder of the episode.
 
     Raises:
         ConfigError: There is nothing to perform, or the person's own sites are not those it was on.
@@ -121,8 +120,6 @@ def as_recorded(config: Config, folder: Path, given: Collection[str]) -> Config:
     """The person's settings, with what an agent was shown as the run folder tells it.
 
     Args:
-        config: The person's own.
-        folder: The run folder.
         given: Names of settings the person gave, which the folder does not change.
 
     Raises:
@@ -206,19 +203,13 @@ def _with(config: Config, place: str, value: Any) -> Config:
     return replace(config, **{group: replace(getattr(config, group), **{key: value})})
 
 
-def _matching(pattern: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
+def _matching(pattern: str, kind: type[str | int] = str) -> Callable[[str], str | int]:
+    def read(text: str) -> str | int:
         if not re.fullmatch(pattern, text, re.ASCII):
             raise ValueError(text)
-        return text
+        return kind(text)
 
     return read
-
-
-def _pixels(text: str) -> int:
-    if not re.fullmatch("[1-9][0-9]{1,3}", text, re.ASCII):
-        raise ValueError(text)
-    return int(text)
 
 
 def _observation_type(text: str) -> str:
@@ -231,8 +222,8 @@ RECORDED: Mapping[str, Callable[[str], Any]] = MappingProxyType(
         "action_set": ActionSetName,
         "observation.type": _observation_type,
         "observation.dialect": ObservationDialect,
-        "browser.width": _pixels,
-        "browser.height": _pixels,
+        "browser.width": _matching("[1-9][0-9]{1,3}", int),
+        "browser.height": _matching("[1-9][0-9]{1,3}", int),
         "browser.locale": _matching("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}"),
         "browser.timezone": _matching("[A-Za-z0-9_+/-]{1,64}"),
     }

@@ -20,10 +20,6 @@ class _Scoring(argparse.Action):
         setattr(namespace, self.dest, Dialect[str(values)].value)
 
 
-def add_scoring(
-    parser: argparse.ArgumentParser, text: str, *, also: tuple[str, ...] = (), default: str | None = None
-) -> None:
-    """`text`: the help; `also`: further names of the option; `default`: the name that records have, or None."""
-    parser.add_argument(
-        "--scoring", *also, action=_Scoring, choices=sorted(Dialect.__members__), default=default, help=text
-    )
+def add_scoring(parser: argparse.ArgumentParser, text: str, *, also: tuple[str, ...] = ()) -> None:
+    """`text`: the help; `also`: further names of the option."""
+    parser.add_argument("--scoring", *also, action=_Scoring, choices=sorted(Dialect.__members__), help=text)

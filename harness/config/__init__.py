@@ -128,9 +128,7 @@ class Config(_AllSettings):
         plugins |= {f"task.members.{name}": member_task(member) for name, member in self.task.members.items()}
         for name, plugin in (plugins | {f"evaluators.{name}": one for name, one in self.evaluators.items()}).items():
             if plugin._target_ is not None:
-                from harness.config.plugin_packages import (
-                    measured_plugin,  # it imports hydra, which a worker does not need
-                )
+                from harness.config.plugin_packages import measured_plugin  # and hydra, which a worker does without
 
                 arguments = dict(plugin.arguments)
                 if name == "task" and arguments.get("path") == self.task.path:

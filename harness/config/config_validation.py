@@ -25,9 +25,9 @@ from harness.settings.fields import declared
 from harness.settings.observation import TEXTS, parts_of
 
 _FEWEST_FILES = 256
+"""As many as macOS grants; a Chromium takes some hundred, and asks for more itself."""
 _ENOUGH_FILES = 4096
 """As many as the lanes of a large run open, and fewer than any system refuses."""
-"""As many as macOS grants; a Chromium takes some hundred, and asks for more itself."""
 _MOST_TEXT = 1_000_000
 
 

@@ -18,10 +18,8 @@ SAYS_MORE = "--help says more, harness settings lists all settings"
 
 
 def refuse_misspelt(tree: DictConfig) -> None:
-    """Refuse a setting that no schema knows.
+    """Refuse a setting of a composed configuration that no schema knows.
 
-    Args:
-        tree: A composed configuration.
     Raises:
         ConfigError: Naming the setting, and the nearest one there is.
     """

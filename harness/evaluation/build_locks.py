@@ -11,7 +11,7 @@ from dataclasses import replace
 from harness.browser.network.addresses import SiteFinder
 from harness.browser.network.http import is_up
 from harness.browser.network.site_health import WaitPolicy
-from harness.choices import SiteLocking
+from harness.choices import ResetWhen, SiteLocking
 from harness.config import Config
 from harness.config.deployment import lane_base
 from harness.config.site_settings import SitesSettings
@@ -22,10 +22,10 @@ from harness.evaluation.reset_hooks import EmbeddedResetHooks, ResetHooks, build
 from harness.evaluation.retry_request import standing
 from harness.journal.index import EpisodeResult, Outcomes, result_of
 from harness.journal.log import read
-from harness.journal.site_log import SiteLog
+from harness.journal.site_log import SiteInstance, SiteLog
 from harness.journal.store import RunFolder
 from harness.records import Task
-from harness.runner.dirty_sites import DirtySites, ResetHook, ResetWhen, SiteInstance
+from harness.runner.dirty_sites import DirtySites, ResetHook
 from harness.runner.pending import pending_jobs
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
@@ -70,7 +70,7 @@ def build_scheduler(  # noqa: PLR0913 (what the order of jobs follows from)
     embedded = EmbeddedResetHooks(patience)
     log = SiteLog(run.path) if jobs or is_open else None
     if shared.of_lane is not None:
-        upkeep: DirtySites | None = DirtySites(embedded.reset, shared.instances, log=log)
+        upkeep = DirtySites(embedded.reset, shared.instances, log=log)
     else:
         upkeep = _upkeep(
             build_reset_hooks(config.sites, patience, run.redactor.said), shared, log=log, stopping=stopping
@@ -96,8 +96,8 @@ def build_scheduler(  # noqa: PLR0913 (what the order of jobs follows from)
 
 def _upkeep(
     configured: ResetHooks, shared: LockableSites, *, log: SiteLog | None, stopping: ShutdownSignal
-) -> DirtySites | None:
-    """The reset of sites; None if no site is reset. `log` is None when no job is pending."""
+) -> DirtySites:
+    """The reset of sites. `log` is None when no job is pending."""
     for sentence in configured.missing() if log else ():
         raise ConfigError(sentence)
 
@@ -110,12 +110,12 @@ def _upkeep(
 
 def dirty_sites(
     reset: ResetHook, configured: ResetHooks, shared: LockableSites, *, log: SiteLog | None = None
-) -> DirtySites | None:
-    """Which sites are reset by `reset`, and when, as configured; None = none is."""
+) -> DirtySites:
+    """Which sites are reset by `reset`, and when, as configured."""
     able = {site for site in shared.instances if configured.covers(site)} - set(shared.read_only)
     # Without locks, other tasks are on the site: only one that asks for a reset has it alone.
     when = ResetWhen.ASKED if shared.lenient else configured.settings.when
-    return DirtySites(reset, able, when=when, together=shared.together, log=log) if able else None
+    return DirtySites(reset, able, when=when, together=shared.together, log=log if able else None)
 
 
 def shared_sites(sites: SitesSettings, tasks: Sequence[Task]) -> LockableSites:

@@ -39,10 +39,7 @@ def check_config_drift(
     """Compare the current settings with those of the run folder.
 
     Args:
-        now: The measuring settings.
-        run: The run folder.
         digests: Of the tasks of this start, by their ids.
-        outcomes: What its journals hold.
         accepted: Hears the sentence on settings that changed; None = they may not (`resume.accept_drift`).
 
     Returns:
@@ -80,10 +77,7 @@ def check_task_drift(
     """Compare the current tasks with those of the run folder: only their references may differ, where that is accepted.
 
     Args:
-        tasks: The tasks of this start.
-        run: The run folder.
         digests: Of these tasks, by their ids.
-        outcomes: What its journals hold.
         accepted: Hears the sentence on corrected references; None = there may be none (`resume.accept_drift`).
 
     Raises:

@@ -26,11 +26,8 @@ def describe_dry_run(  # noqa: PLR0913 (what a start depends on)
     """A line per task, then what is missing, and the number of pending episodes.
 
     Args:
-        tasks: Those of the run.
         outcomes: What the run folder holds, by the references of these tasks.
         policy: Which episodes are pending, a standing retry included.
-        trials: Of each task.
-        sites: The configured sites.
         missing: Sentences on what else is not there.
     """
     counts: Counter[str] = Counter()

@@ -88,12 +88,7 @@ async def _launch_sites(context: RunContext, closing: AsyncExitStack) -> Embedde
 
 
 def site_server(sites: SitesSettings, state: Path) -> tuple[str, ...]:
-    """Module and arguments of the server of the embedded sites, or of several.
-
-    Args:
-        sites: The settings.
-        state: Folder for what the sites remember.
-    """
+    """Module and arguments of the server of the embedded sites, or of several; `state` is for what they remember."""
     servers = sites.servers
     # Workers, locks and resets know one port; the router copies each byte, which a single server is spared.
     given = (sites.server,) if len(servers) < 2 else (_ROUTER, "--servers", dumps(servers).decode())

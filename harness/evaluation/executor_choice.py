@@ -1,5 +1,6 @@
 """Chooses the executor and runs the pending jobs with it."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -11,15 +12,23 @@ from harness.api import Executor, WorkerHandle
 from harness.evaluation.agent_registry import session_kind
 from harness.evaluation.builder import build_executor, pending_policy
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
-from harness.evaluation.first_worker import PLAYER, worker_log, worker_processes
-from harness.evaluation.parallelism import parallelism_for, resolve_parallelism
+from harness.evaluation.first_worker import PLAYER, worker_processes
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.task_files import provide_files
+from harness.journal.store import WORKER_LOG
 from harness.llm.permits import RateLimiterServer
 from harness.protocols import Progress
 from harness.registry import Registry
 from harness.reports.summary import Invocation
-from harness.runner.capacity import SPARE, LoadMeter, MachineCapacity, Parallelism, machine_capacity
+from harness.runner.capacity import (
+    SPARE,
+    LoadMeter,
+    MachineCapacity,
+    Parallelism,
+    machine_capacity,
+    parallelism_for,
+    resolve_parallelism,
+)
 from harness.runner.executors.early_launch import launched_early
 from harness.runner.executors.remote_store import StoreServer
 from harness.runner.executors.supervisor import Launch, SupervisorConfig, Timeouts, run_supervised
@@ -66,8 +75,8 @@ async def serving(context: RunContext, schedule: Scheduler) -> AsyncIterator[Emb
 
 
 async def play_inline(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
+    """All workers in this process: the simplest executor, and the one to debug with."""
     from harness.evaluation.worker_pool import build_workers  # browser libraries: supervisors do without
-    from harness.runner.executors.inline import run_inline
 
     size = size_of(context, schedule, (machine_capacity(),), grows=_may_grow(context))
     async with (
@@ -77,7 +86,9 @@ async def play_inline(context: RunContext, schedule: Scheduler, progress: Progre
         context.begun.set()
         with context.stopping.listening():
             async with build_workers(context, where, told, range(size.workers), lanes=size.lanes) as pool:
-                await run_inline(pool.workers, size.lanes, schedule)
+                async with asyncio.TaskGroup() as group:
+                    for lane in range(size.workers * size.lanes):
+                        group.create_task(pool.workers[lane // size.lanes].run_lane(lane, schedule))
                 starts = sum(browser.starts for browser in pool.browsers)
                 return _invocation(context, schedule, requests=pool.requests.made, starts=starts)
 
@@ -137,7 +148,7 @@ def _may_grow(context: RunContext) -> bool:
 
 
 def _start(executor: Executor, folder: Path, number: int) -> AbstractAsyncContextManager[WorkerHandle]:
-    return executor.start((sys.executable, *PLAYER), number, worker_log(folder))
+    return executor.start((sys.executable, *PLAYER), number, folder / WORKER_LOG)
 
 
 async def supervised(

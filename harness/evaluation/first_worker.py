@@ -6,14 +6,14 @@ that takes long.
 """
 
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.journal.store import WORKER_LOG
 from harness.runner.executors.early_launch import launched_early
-from harness.runner.executors.local_workers import child_processes
+from harness.runner.executors.local_workers import local_worker
 from harness.runner.process_tree import tag_environment
 from harness.settings.executor import ExecutorSettings
 
@@ -32,32 +32,26 @@ async def first_worker(executor: ExecutorSettings, folder: Path) -> AsyncIterato
         yield None
         return
     tag_environment(folder)  # so that the next start finds it, should this one be killed
-    was_there = _is_there(folder), _is_there(worker_log(folder))
-    try:
+    with _tidied(folder):
         async with launched_early(worker_processes(folder), 1) as launch:
             yield launch
-    finally:
-        _tidy(folder, *was_there)
 
 
 def worker_processes(folder: Path) -> "Launch":
     """Starts workers of a run as processes of this machine."""
-    return child_processes((sys.executable, *PLAYER), worker_log(folder))
+    return lambda number: local_worker((sys.executable, *PLAYER), folder / WORKER_LOG)
 
 
-def worker_log(folder: Path) -> Path:
-    return folder / WORKER_LOG
-
-
-def _is_there(path: Path) -> bool:
-    return path.exists()
-
-
-def _tidy(folder: Path, had_folder: bool, had_log: bool) -> None:
+@contextmanager
+def _tidied(folder: Path) -> Iterator[None]:
     """A start that is refused leaves nothing behind of a worker that was never asked for."""
-    log = worker_log(folder)
-    with suppress(OSError):
-        if not had_log and log.exists() and not log.stat().st_size:
-            log.unlink()
-        if not had_folder:
-            folder.rmdir()  # fails, and is left, if it holds anything
+    log = folder / WORKER_LOG
+    had_folder, had_log = folder.exists(), log.exists()
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if not had_log and log.exists() and not log.stat().st_size:
+                log.unlink()
+            if not had_folder:
+                folder.rmdir()  # fails, and is left, if it holds anything

@@ -130,9 +130,7 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
         fork: `run.fork`; None = the run is not a fork.
         run: The folder of the fork, held.
         tasks: Those that the settings select.
-        trials: Of each task.
         measured: The fork's settings that change what is measured.
-        say: Receives sentences for the person.
     Returns:
         Those of the tasks that the fork has.
     Raises:
@@ -347,7 +345,6 @@ def fork_trials(run: RunFolder, task: Task, trial: int, *, step: int, trials: Se
 
     Args:
         run: Its folder, held by this process.
-        task: Whose trials they are.
         trial: Whose steps they begin with; it may be going on.
         step: The last one that they inherit.
         trials: Their numbers; none of them has a journal.

@@ -17,13 +17,8 @@ def hidden_paths(
 ) -> Iterator[Path]:
     """What an agent must not read, wherever it may read around it: runs, tasks with their answers, and our own code.
 
-    A folder is given with the files in it that matter, which are hidden also where the folder cannot be.
-
-    Args:
-        run: Where runs are.
-        task: Where tasks are.
-        tracking: Where training data is.
-        caches: Folders of reply caches.
+    A folder is given with the files in it that matter, which are hidden also where the folder cannot be. `caches` are
+    the folders of reply caches.
     """
     root = Path(run.root).expanduser().absolute()
     yield from (root, root / run.id, Path(__file__).resolve().parents[1])

@@ -179,7 +179,6 @@ class OpenRun:
         return ObservationType.image in parts or ObservationType.marks in parts
 
     async def play(self, task_id: str, trial: int, seed: int | None) -> None:
-        """See `HostedRun.play`."""
         try:
             await self.jobs.add(Job(task=self.tasks[task_id], trial=trial, seed=seed))
         except (UsageError, JournalError) as error:
@@ -188,19 +187,15 @@ class OpenRun:
             raise
 
     def withdraw(self, task_id: str, trial: int) -> bool:
-        """See `HostedRun.withdraw`."""
         return self.jobs.withdraw(task_id, trial)
 
     async def fork(self, task_id: str, trial: int, step: int, trials: Sequence[int]) -> None:
-        """See `HostedRun.fork`."""
         await asyncio.to_thread(fork_trials, self.context.run, self.tasks[task_id], trial, step=step, trials=trials)
 
     def stopping(self) -> bool:
-        """See `HostedRun.stopping`."""
         return self.context.stopping()
 
     async def stopped(self) -> None:
-        """See `HostedRun.stopped`."""
         asked = asyncio.create_task(self.context.stopping.asked())
         await asyncio.wait((asked, self.playing, self.broken), return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()

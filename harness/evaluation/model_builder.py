@@ -108,8 +108,8 @@ class Models:
         chat = await self.bare_model(
             base_url, lambda notice: tell(f"{notice.why}; retrying in {notice.wait_s:.1f} s"), lane
         )
-        rate_limiter = self._lane_limiter(self.rate_limiter, lane)
-        model = CircuitBreakerModel(chat, rate_limiter, max_outage_s=self.llm.max_outage_s, monotonic=working_s)
+        limiter = self._lane_limiter(lane)
+        model = CircuitBreakerModel(chat, limiter, max_outage_s=self.llm.max_outage_s, monotonic=working_s)
         address = address_of(self.llm, chat.endpoint)
         return JournaledModel(self._cached(model, chat, self.llm), chat, address=address, redact=self.redactor.data)
 
@@ -119,14 +119,13 @@ class Models:
         """The model under test; an outage is reported at once."""
         endpoint = endpoint_of_settings(self.llm, "llm", base_url, self._connections)
         settings = replace(self.llm, api=provider_name(self.llm))
-        permits, retrier = self._lane_limiter(self.rate_limiter, lane), self._retrier(self.llm, on_retry)
         return await self.closing.enter_async_context(
             EndpointModel(
                 endpoint,
                 settings,
-                retrier=retrier,
+                retrier=self._retrier(self.llm, on_retry),
                 prices=self.prices,
-                rate_limiter=permits,
+                rate_limiter=self._lane_limiter(lane),
                 token_ids=self._token_ids,
             )
         )
@@ -142,7 +141,7 @@ class Models:
         if self.llm.kind == "none":
             return None
         endpoint = endpoint_of_settings(self.llm, "llm", base_url, self._connections)
-        limiter = self._lane_limiter(self.rate_limiter, lane)
+        limiter = self._lane_limiter(lane)
         exchanger = Exchanger(
             endpoint,
             replace(self.llm, api=provider_name(self.llm)),
@@ -160,8 +159,7 @@ class Models:
         assert judge.model is not None
         client = _client(int(judge.max_answer_mb * (1 << 20)), name="judge")
         endpoint = endpoint_of_settings(judge, "judge", None, client)
-        requests, limiter = RequestCounter(), self.rate_limiter
-        permits = LaneLimiter(rate_limiter=limiter, lane=None, requests=requests, stopping=self.stopping, judge=True)
+        permits = replace(self._lane_limiter(None), requests=RequestCounter(), judge=True)
         prices = self.prices if judge.prices is None else load_prices(judge, "judge")
         retrier = self._retrier(judge, None)
         model = EndpointModel(endpoint, judge, retrier=retrier, prices=prices, rate_limiter=permits)
@@ -189,8 +187,8 @@ class Models:
         # With the run's own sleep: a pause before a retry ends when the run is stopping.
         return Retrier(settings, on_retry=on_retry, timing=Timing(monotonic=working_s, sleep=self.stopping.sleep))
 
-    def _lane_limiter(self, rate_limiter: RateLimiter, lane: int) -> LaneLimiter:
-        return LaneLimiter(rate_limiter=rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)
+    def _lane_limiter(self, lane: int | None) -> LaneLimiter:
+        return LaneLimiter(rate_limiter=self.rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)
 
 
 def _client(most_bytes: int, *, name: str = "llm") -> Any:

@@ -86,9 +86,6 @@ async def evaluate(  # noqa: PLR0913 (what a start of a run is)
     """Run the pending jobs of `folder`.
 
     Args:
-        config: The settings.
-        folder: The run folder.
-        console: Where the results are printed.
         arguments: The overrides that compose this configuration.
         begun: When the command began, by `time.monotonic`; None = now.
         launch: Starts worker processes, the first of which has begun; None = none has.
@@ -150,7 +147,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         budget = _budget(config, run, outcomes if len(jobs) else {}, stopping)  # nothing pending: nothing to stop
         tracker, invocation = open_tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
         closing.push_async_callback(tracker.close)  # before signals are no longer heeded: it may send for long
-        if plays := bool(len(jobs)) and not budget.is_empty():
+        if plays := bool(len(jobs)) and not budget.spent_up:
             await check_before(config, folder, jobs.pending, outcomes, say=console.say)
             describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
             retry_request.remember(policy, run, tasks, asked, trials=config.trials)
@@ -183,7 +180,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         with _results(run, summary, left, console, begun=given.begun):
             _write_reports(config, run, tasks, found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
-        if not whole and not budget.is_empty():
+        if not whole and not budget.spent_up:
             return _interrupted(console)
         if not (left.pending or left.retries):
             retry_request.settle(policy, run, tasks, found.outcomes, trials=config.trials)
@@ -236,9 +233,7 @@ def keep_quiet(secrets: RunSecrets, folder: Path) -> Redactor:
 
 
 def _say_what_confines(config: Config, console: Terminal) -> None:
-    from harness.sandbox.bubblewrap import (
-        choose_sandbox,  # only of use with an agent that is a process
-    )
+    from harness.sandbox.bubblewrap import choose_sandbox  # only of use with a process
 
     sandbox, why = choose_sandbox(config.agent.sandbox)
     if sandbox is None:
@@ -264,9 +259,7 @@ def _begin(context: RunContext, jobs: Scheduler, console: Terminal) -> None:
 async def _play(
     context: RunContext, jobs: Scheduler, console: Terminal, *, tracker: RunTracker, budget: RunBudget
 ) -> Invocation:
-    from harness.evaluation.executor_choice import (
-        run_with_executor,
-    )  # model and server libraries: not needed without pending jobs
+    from harness.evaluation.executor_choice import run_with_executor  # heavy: not needed without pending jobs
 
     board = LiveStats(
         len(jobs),
@@ -348,7 +341,7 @@ def _left(
     asked = pending_policy(config)
     policy = replace(asked, run=replace(config.run, retry=None))
     jobs, retries = pending_jobs(tasks, config.trials, outcomes, policy), 0
-    if budget.is_empty() or config.executor.plays_shards:
+    if budget.spent_up or config.executor.plays_shards:
         asked = retry_request.standing(asked, folder, tasks, outcomes, trials=config.trials)
         retries = sum(job.reopen_at is not None for job in pending_jobs(tasks, config.trials, outcomes, asked))
     ours = {(task.task_id, trial) for task in tasks for trial in range(config.trials)}
@@ -356,9 +349,7 @@ def _left(
     known = about(config, tasks, folder)
     others = {(task_id, trial) for task_id in known.tasks for trial in range(known.trials)} - ours
     unscored = sum(key not in outcomes or score_of(outcomes[key], policy.dialect).status == UNSCORED for key in others)
-    return StillPending(
-        pending=len(jobs), judgeable=judgeable, retries=retries, others=unscored, spent=budget.spent_up()
-    )
+    return StillPending(pending=len(jobs), judgeable=judgeable, retries=retries, others=unscored, spent=budget.spent_up)
 
 
 def _interrupted(console: Terminal) -> int:

@@ -43,9 +43,6 @@ def describe(run: RunFolder, settings: Tree, info: RunInfo, *, now: Tree, known:
     """Write `config.yaml` and `run.json`.
 
     Args:
-        run: The run folder.
-        settings: All settings.
-        info: What the run is about.
         now: The environment.
         known: Further keys of `run.json`, as `config_digest`.
     """
@@ -65,10 +62,7 @@ def describe(run: RunFolder, settings: Tree, info: RunInfo, *, now: Tree, known:
 def describe_asked(run: RunFolder, info: RunInfo, *, known: Mapping[str, object]) -> None:
     """Write into `run.json` what a start asks for that plays nothing; by what the run was made stays.
 
-    Args:
-        run: The run folder.
-        info: What the run is about.
-        known: Further keys that depend on its tasks.
+    `known` are further keys that depend on its tasks.
     """
     before = DESCRIPTION.find(run.path) or {}
     described = {key: value for key, value in before.items() if key != _WEIGHTS} | _asked(info) | dict(known)
@@ -172,7 +166,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
     return _said(["git", "-C", str(folder), *arguments], {**clean, "GIT_OPTIONAL_LOCKS": "0"})
 
 
-def _said(command: Sequence[str], env: Mapping[str, str] | None = None) -> str | None:
+def _said(command: Sequence[str], env: Mapping[str, str]) -> str | None:
     """Standard output of a command; None if it cannot be run, fails or exceeds its timeout."""
     try:
         done = subprocess.run(

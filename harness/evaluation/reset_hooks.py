@@ -17,9 +17,9 @@ from harness.choices import ResetScope
 from harness.config.site_settings import DEMO_SERVER, URL, SitesSettings
 from harness.embedded_server import KEY_HEADER, KEY_VARIABLE
 from harness.errors import ConfigError
+from harness.journal.site_log import SiteInstance
 from harness.records import Task
 from harness.runner import shell
-from harness.runner.dirty_sites import SiteInstance
 from harness.settings.sites import ResetSettings
 
 _EMBEDDED_S = 10.0
@@ -76,8 +76,8 @@ class ResetHooks:
 
     def missing(self) -> Iterator[str]:
         """A sentence for every command that cannot be run at all."""
-        hooks = {"sites.reset.command": self.settings.command, **_settings(self.commands, "reset_command")}
-        for setting, command in hooks.items():
+        own = {f"sites.{name}.reset_command": command for name, command in self.commands.items()}
+        for setting, command in {"sites.reset.command": self.settings.command, **own}.items():
             if command is not None and (word := shell.find_missing_program(command)) is not None:
                 yield f"{setting}: there is no command {word}, or it is not executable; correct it or give its path"
 
@@ -154,7 +154,6 @@ def build_reset_hooks(
     """What is configured.
 
     Args:
-        sites: The settings.
         patience: How long a hook that fails is tried again, and who hears of it; None = they will not be run.
         redact: Takes secrets out of what a command said.
     """
@@ -178,7 +177,3 @@ def unresettable(sites: SitesSettings, tasks: Sequence[Task]) -> list[str]:
         for task in tasks
         if task.require_reset and not all(configured.covers(site) for site in task.sites or ("",))
     ]
-
-
-def _settings(hooks: Mapping[str, str], key: str) -> dict[str, str]:
-    return {f"sites.{name}.{key}": hook for name, hook in hooks.items()}

@@ -55,8 +55,6 @@ def standing(
 
 def remember(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outcomes: Outcomes, *, trials: int) -> None:
     """Record the request before the first task runs."""
-    if policy.run.retry is None:
-        return
     policy = standing(policy, run.path, tasks, outcomes, trials=trials)
     if policy.run.retry is not None and policy.asked is not None:
         _write(run, policy.run.retry, policy.asked)

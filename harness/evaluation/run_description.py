@@ -6,7 +6,6 @@ from pathlib import Path
 
 from harness.codec import JsonObject, digest
 from harness.config import Config
-from harness.evaluation.conditions import task_keys
 from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.embedded import plans_digest
 from harness.evaluation.provenance import describe, describe_asked, environment
@@ -15,6 +14,8 @@ from harness.journal.index import Outcomes
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.runs.about import DESCRIPTION, RunInfo, run_info
+from harness.runs.measures import TASK_KEYS
+from harness.tasks.further_keys import TASK_KEYS as KNOWN
 
 
 def check_drift(  # noqa: PLR0913 (what a start is compared with)
@@ -112,8 +113,12 @@ def _before_retry(config: Config, folder: Path) -> JsonObject:
     return {} if config.run.retry is None else DESCRIPTION.find(folder) or {}
 
 
-def _task_keys(config: Config, folder: Path, tasks: Sequence[Task]) -> Mapping[str, list[str]]:
-    return task_keys(tasks, _before_retry(config, folder))
+def _task_keys(config: Config, folder: Path, tasks: Sequence[Task]) -> dict[str, list[str]]:
+    """The keys of plug-ins that some tasks of the run have; {} = none has any."""
+    had = _before_retry(config, folder).get(TASK_KEYS)
+    kept = had if isinstance(had, list) else []
+    found = [key for key in KNOWN.names() if key in kept or any(key in task.metadata for task in tasks)]
+    return {TASK_KEYS: found} if found else {}
 
 
 def _sites_of_the_rest(config: Config, folder: Path) -> set[str]:

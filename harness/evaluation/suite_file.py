@@ -59,8 +59,6 @@ def expand_suite(config: Config, compose: Compose, *, limits: Collection[str] = 
     """The settings with the benchmarks of the suite file `config.task.path` in them.
 
     Args:
-        config: The settings of the run.
-        compose: Composes one benchmark.
         limits: Names of the limits that the arguments of the run set.
     Raises:
         ConfigError: The file is missing or wrong, or its benchmarks do not go together.
@@ -234,7 +232,6 @@ def suite_plans(members: Mapping[str, Mapping[str, Any]], entries_of: Callable[[
     """The plan files of a suite's benchmarks as one, for the scripted endpoint.
 
     Args:
-        members: The benchmarks, by name.
         entries_of: Gives what a plan file lists.
     Raises:
         ConfigError: A benchmark has none.

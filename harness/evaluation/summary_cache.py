@@ -64,13 +64,11 @@ def invalidate_summary(run: RunFolder) -> None:
     (run.path / NAME).unlink(missing_ok=True)
 
 
-def load_summary(folder: Path, *, settings: Tree, begun: float | None = None) -> Summary | None:
+def load_summary(folder: Path, *, settings: Tree, begun: float) -> Summary | None:
     """The summary of the run in `folder`, without its results; None without a valid cache.
 
-    `summary.json` then says that this start did nothing, and how long it took since `begun` (by `time.monotonic`; None
-    = now).
+    `summary.json` then says that this start did nothing, and how long it took since `begun` (by `time.monotonic`).
     """
-    begun = time.monotonic() if begun is None else begun
     # These have work to do although no task is pending.
     wants_more = settings["run"]["retry"] or settings["run"]["dry"] or settings["tracking"]["kind"] != "none"
     wants_ci_files = reads_annotations(os.environ) or wants_summary(os.environ)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.choices import Dialect
-from harness.errors import ConfigError
 from harness.protocols import Progress
 from harness.registry import Registry
 from harness.settings.models import LlmSettings
@@ -49,8 +48,6 @@ def open_tracker(tracking: TrackingSettings, llm: LlmSettings, scoring: Dialect,
 
     Raises: UsageError: A setting is wrong, or a package is missing: better now than after hours of a run.
     """
-    if tracking.every < 0 or llm.step < 0:
-        raise ConfigError("tracking.every and llm.step must be at least 0")
     if tracking.kind == "none":
         return NoTracker()
     tracker: RunTracker = TRACKERS.find(tracking.kind)(tracking, llm, scoring, folder)

@@ -29,8 +29,7 @@ def versions(environment: Tree, sites: SitesSettings, tasks: Iterable[Task]) -> 
 
     Args:
         environment: As `provenance.environment` gives it.
-        sites: The settings of the sites, with the versions that are declared.
-        tasks: The tasks of the run; sites of no task do not count.
+        tasks: Sites of none of them do not count.
     """
     browser = environment.get("browser") or {}
     # Not the git revision: no run of a checkout would go on after a commit. It is recorded, and counted in reports.
@@ -47,9 +46,7 @@ def check_version_drift(
     """Compare the versions with those of the latest start that played.
 
     Args:
-        now: The versions of this start.
-        run: The run folder.
-        is_begun: Whether it holds a journal.
+        is_begun: Whether the run folder holds a journal.
         accepted: Hears the sentence on versions that changed; None = they may not (`resume.accept_drift`).
 
     Raises:

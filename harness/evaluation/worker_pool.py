@@ -65,9 +65,6 @@ async def build_workers(
     """Make the workers with these numbers; leaving the context closes their browsers and connections.
 
     Args:
-        context: The run.
-        services: Where the embedded servers are.
-        progress: Receives the events.
         numbers: Of the workers; worker n has the lanes from n times `lanes` on.
         lanes: Of each worker.
     """

@@ -1,4 +1,4 @@
-"""The number of workers and lanes that the cores and the memory of one or several machines allow, and the reason.
+"""The number of workers and lanes: as the settings say, else what cores and memory allow, of one or several machines.
 
 A browser uses about one core, so there is one worker per core. Lanes mostly wait for the model, so a worker has
 several. The measured memory of a browser and of a lane is the other limit. How many lanes are best depends on pages and
@@ -9,7 +9,7 @@ Why: docs/decisions/running.md#one-worker-per-core-and-four-lanes-per-worker
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -180,13 +180,44 @@ def _read(path: Path) -> str:
         return ""
 
 
+def resolve_parallelism(
+    workers: int | None, lanes: int | None, there: Sequence[MachineCapacity], jobs: int, *, grows: bool = False
+) -> Parallelism:
+    """Both numbers and the reason; "" if the settings give them. With `grows` a number that is chosen may grow later.
+
+    Who says one of them means it: lanes are then one to a worker, and workers one to a core.
+    """
+    if workers is not None:
+        # `workers` has always meant episodes at once, so each worker has one lane where lanes are not given.
+        return Parallelism(workers, lanes or 1, "")
+    if lanes is not None:
+        workers, cores = max(1, _cores(there)), _cores(there)
+        return Parallelism(workers, lanes, f"{_said(workers, lanes)}: {cores} cores{_nodes(there)}; set workers=")
+    size = choose_parallelism(there, jobs, grows=grows)
+    why = f"{_said(size.workers, size.lanes, size.at_first)}: {size.why}; set workers= and executor.lanes="
+    return replace(size, why=why)
+
+
+def parallelism_for(
+    episodes: int, workers: int | None, lanes: int | None, there: Sequence[MachineCapacity]
+) -> Parallelism:
+    """Lanes for so many episodes at the same time: on one worker for each core, unless the settings say otherwise."""
+    if workers is None:
+        # One at least: a cluster may be without nodes when the run begins, and others may still join.
+        workers = max(1, min(episodes, _cores(there)) if lanes is None else -(-episodes // lanes))
+    return Parallelism(workers, -(-episodes // workers) if lanes is None else lanes, "")
+
+
+def _said(workers: int, lanes: int, at_first: int = 0) -> str:
+    number = f"{at_first} to {lanes}" if at_first else lanes
+    return f"{workers} worker{'s' * (workers > 1)} × {number} lane{'s' * (lanes > 1)}"
+
+
 def choose_parallelism(there: Sequence[MachineCapacity], jobs: int, *, grows: bool = False) -> Parallelism:
     """The most that fits, and no more than there are jobs for; all workers have as many lanes as the fullest machine
     bears.
 
     Args:
-        there: The machines.
-        jobs: Pending ones.
         grows: Whether workers may have more lanes later (`Parallelism.at_first`).
     """
     workers = max(1, sum(one.workers for one in there))
@@ -195,7 +226,7 @@ def choose_parallelism(there: Sequence[MachineCapacity], jobs: int, *, grows: bo
         min((one.lanes(one.workers, most) for one in there if one.workers), default=1)
         for most in (LANES_PER_WORKER, MOST_LANES)
     )
-    by_memory = (workers, begin) != (cores_of(there), LANES_PER_WORKER)
+    by_memory = (workers, begin) != (_cores(there), LANES_PER_WORKER)
     memory = f"{sum(one.memory_mb for one in there) / 1024:.1f} GB"
     if jobs < workers * begin:
         # Lanes are given up before workers: each worker has a core and a browser of its own.
@@ -203,19 +234,19 @@ def choose_parallelism(there: Sequence[MachineCapacity], jobs: int, *, grows: bo
         workers = max(1, -(-jobs // begin))
         why = f"there are {jobs} tasks" if jobs != 1 else "there is 1 task"
     elif by_memory:
-        why = f"{memory} free{nodes(there)}, at {WORKER_MB} MB per worker and {LANE_MB} MB per lane"
+        why = f"{memory} free{_nodes(there)}, at {WORKER_MB} MB per worker and {LANE_MB} MB per lane"
     else:
-        why = f"{cores_of(there)} cores and {memory} free{nodes(there)}"
+        why = f"{_cores(there)} cores and {memory} free{_nodes(there)}"
     lanes = max(begin, min(lanes, -(-jobs // workers)))
     if grows and begin < lanes:
         return Parallelism(workers, lanes, why, at_first=begin)
     return Parallelism(workers, begin, why)
 
 
-def cores_of(there: Sequence[MachineCapacity]) -> int:
+def _cores(there: Sequence[MachineCapacity]) -> int:
     return sum(one.cores for one in there)
 
 
-def nodes(there: Sequence[MachineCapacity]) -> str:
+def _nodes(there: Sequence[MachineCapacity]) -> str:
     """The number of machines, if it is not one."""
     return "" if len(there) == 1 else f" on {len(there)} nodes"

@@ -13,9 +13,6 @@ from harness.choices import ResetWhen
 from harness.journal.site_log import SiteInstance, SiteLog, SiteUse
 from harness.records import Task
 
-__all__ = ["DirtySites", "ResetHook", "ResetWhen", "SiteInstance"]
-
-
 ResetHook = Callable[[tuple[SiteInstance, ...], Task], Awaitable[None]]
 """Puts instances back to their seed; the task is what they are wanted for, or who left them.
 
@@ -42,7 +39,6 @@ class DirtySites:
     ) -> None:
         """
         Args:
-            hook: How.
             resettable: The sites it can put back.
             together: Those it can only put back all at once.
             log: Keeps the state of instances; one that an earlier start left clean counts as unknown all the same.
@@ -50,7 +46,7 @@ class DirtySites:
         self.hook = hook
         self.when = when
         self.together = frozenset(together)
-        self._resettable = frozenset(resettable)
+        self.resettable = frozenset(resettable)
         self._log = log
         # The file is believed only where it says dirty: what happened to a site between two starts is unknown.
         self._left = {key: left for key, left in (log.read() if log else {}).items() if left.by}
@@ -58,7 +54,7 @@ class DirtySites:
 
     def covers(self, site: str, task: Task) -> bool:
         """Whether the site is reset for this task if it is dirty."""
-        return site in self._resettable and (self.when is not ResetWhen.ASKED or task.require_reset)
+        return site in self.resettable and (self.when is not ResetWhen.ASKED or task.require_reset)
 
     def is_clean(self, instance: SiteInstance) -> bool:
         left = self._left.get(instance.key)
@@ -77,7 +73,7 @@ class DirtySites:
 
     def is_due(self, instance: SiteInstance) -> bool:
         """Whether it should be reset as soon as no job uses it."""
-        return self.when is not ResetWhen.ASKED and instance.site in self._resettable and not self.is_clean(instance)
+        return self.when is not ResetWhen.ASKED and instance.site in self.resettable and not self.is_clean(instance)
 
     def mark_in_use(self, instances: Iterable[SiteInstance], by: JobKey, *, goes_on: bool) -> None:
         """A job that may change the instances is about to get them; durable when this returns."""

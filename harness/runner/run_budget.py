@@ -1,8 +1,8 @@
 """The limits of a whole run: sums over its journals, which survive every restart and do not include downtime.
 
 The journal of an episode is read again before each of its decisions, after each answer that the agent's process gets,
-and when it has ended. Nothing is counted in
-memory, so the sum is always that of the records on disk. When a limit is reached, the run stops as after Ctrl-C.
+and when it has ended. Nothing is counted in memory, so the sum is always that of the records on disk. When a limit is
+reached, the run stops as after Ctrl-C.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -60,15 +60,9 @@ class RunBudget:
         self._spent = dict(spent)
         self._read = read
         self._on_empty = on_empty
-        self._empty = self._spent_up = ""
-        self._look()
-
-    def is_empty(self) -> bool:
-        return bool(self._empty)
-
-    def spent_up(self) -> str:
+        self.spent_up = ""
         """The limit that is reached, as its setting; "" if none is."""
-        return self._spent_up
+        self._look()
 
     def watching(self, progress: Progress) -> Progress:
         """A `Progress` that forwards to `progress` and checks the limits."""
@@ -86,13 +80,12 @@ class RunBudget:
 
     def _look(self) -> None:
         over = _reached(self._settings, self._spent.values())
-        if over and not self._empty:
-            self._spent_up, total = over[0]
-            self._empty = (
-                f"run budget reached: {self._spent_up} ({total:g} used). Steps under way finish, nothing new begins."
+        if over and not self.spent_up:
+            self.spent_up, total = over[0]
+            self._on_empty(
+                f"run budget reached: {self.spent_up} ({total:g} used). Steps under way finish, nothing new begins."
                 " Raise it and run the same command to continue."
             )
-            self._on_empty(self._empty)
 
 
 class _Watch:

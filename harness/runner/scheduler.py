@@ -20,10 +20,12 @@ from typing import Self
 from harness.episode.job import Job, unplaced
 from harness.errors import InfraError
 from harness.journal.index import EpisodeResult
-from harness.runner.dirty_sites import DirtySites, SiteInstance
+from harness.journal.site_log import SiteInstance
+from harness.records import Task
+from harness.runner.dirty_sites import DirtySites
 from harness.runner.lane_growth import LaneGrowth
 from harness.runner.site_lock_table import SiteLockTable
-from harness.runner.site_locks import LockPlanner, LockRequest
+from harness.runner.site_locks import LockableSites, LockPlanner, LockRequest
 from harness.runner.site_outages import SiteOutages
 from harness.runner.site_state import SiteState
 
@@ -61,7 +63,7 @@ class Scheduler:
         """
         Args:
             jobs: The pending jobs.
-            sharing: The locks that jobs need on shared sites; None = no site is shared.
+            sharing: The locks that jobs need on their sites; None = none.
             upkeep: Puts instances back to their seed, which needs `async with`; None = nothing does.
             outages: Holds instances back that are down for everybody; None = jobs are given them all the same.
             keeps_sites: Whether attempts go on upon what they left on their sites (`resume=checkpoint`), not after a
@@ -70,12 +72,10 @@ class Scheduler:
             stopping: True once nothing new shall begin.
         """
         self._pending = deque(jobs)
-        self._sharing = sharing
-        self._upkeep = upkeep
+        self._sharing = sharing or LockPlanner(LockableSites(instances={}), (), lambda *_: None)
+        self._upkeep = upkeep or DirtySites(_nothing, ())
         self._outages = outages
-        self._state: SiteState | None = None
-        if sharing is not None and upkeep is not None:
-            self._state = SiteState(sharing, upkeep, keeps_sites=keeps_sites)
+        self._state = SiteState(self._sharing, self._upkeep, keeps_sites=keeps_sites)
         self.is_open = is_open
         self.growth: LaneGrowth | None = None
         """Which lanes may take a job; None = all."""
@@ -154,7 +154,7 @@ class Scheduler:
     @property
     def believed(self) -> int:
         """The number of jobs that lock sites only because nothing is known about their tasks."""
-        return 0 if self._sharing is None else sum(map(self._sharing.is_believed, self._pending))
+        return sum(map(self._sharing.is_believed, self._pending))
 
     @property
     def held(self) -> Mapping[int, Job]:
@@ -204,7 +204,7 @@ class Scheduler:
 
     def _look_after(self, stay: _Stay, *, over: bool, site_down: bool) -> None:
         """Hold the instances of a job that found a site gone back until they have been asked."""
-        if self._outages is None or self._sharing is None or self._sharing.sites.of_lane is not None:
+        if self._outages is None:
             return
         if over and not site_down:
             self._outages.answered(stay.at.values())
@@ -220,20 +220,20 @@ class Scheduler:
         return self._outages is not None and self._outages.holds(urls)
 
     def _give_back(self, lane: int, stay: _Stay | None, outcome: EpisodeResult | None = None) -> None:
-        if stay is not None and self._sharing is not None:
+        if stay is not None:
             outcome = self._sharing.learn(stay.job, outcome)
             self._locks.release(lane, stay.at.values())
-            if self._upkeep is not None and self._state is not None and outcome is not None:
+            if outcome is not None:
                 self._state.note_use(stay.job, stay.at, outcome)
                 # A reset would hold up a run that is stopping; the sites stay marked as dirty.
                 if not outcome.goes_on and not self._stopping():
-                    self._put_back(stay, self._upkeep)
+                    self._put_back(stay)
         self._hand_out()
 
-    def _put_back(self, stay: _Stay, upkeep: DirtySites) -> None:
+    def _put_back(self, stay: _Stay) -> None:
         left = (SiteInstance(site, url) for site, url in stay.at.items() if self._locks.allows(url, exclusive=True))
-        if due := tuple(instance for instance in left if upkeep.is_due(instance)):
-            self._reset(due, stay.job, upkeep)
+        if due := tuple(instance for instance in left if self._upkeep.is_due(instance)):
+            self._reset(due, stay.job)
 
     def _hand_out(self) -> None:
         """Assign jobs to waiting lanes, to the longest waiting one first."""
@@ -251,11 +251,11 @@ class Scheduler:
                 if self.growth is not None:
                     self.growth.begins(lane)
                 self.played += 1
-                self._locks.hold(lane, self._wanted(stay))
+                self._locks.hold(lane, _by_url(self._sharing.need(stay.job), stay.at))
                 waiting.set_result(stay.job)
             else:
                 assert self._stays or self._resetting or self._outages, "a job waits although its sites are free"
-                if self._sharing is None or self._sharing.sites.of_lane is None:
+                if self._sharing.sites.of_lane is None:
                     break  # no other lane can be given anything either
         self._prepare()
         waiting_lanes = [
@@ -270,8 +270,7 @@ class Scheduler:
 
     def _prepare(self) -> None:
         """While jobs are played, reset spare instances for those that come next, so that no lane waits for a reset."""
-        sharing, upkeep, state = self._sharing, self._upkeep, self._state
-        if sharing is None or upkeep is None or state is None or self._stopping() or sharing.sites.of_lane is not None:
+        if not self._upkeep.resettable or self._stopping() or self._sharing.sites.of_lane is not None:
             return
         kept: dict[str, bool] = {}
         # By identity: a `Job` holds mappings and cannot be hashed.
@@ -280,18 +279,17 @@ class Scheduler:
         for job in islice(self._pending, len(self._stays)):
             if id(job) in prepared:
                 continue
-            need = sharing.need(job)
+            need = self._sharing.need(job)
             # With any lane, as shared sites are the same for all.
-            at = self._aim(need, 0, sharing, kept)
+            at = self._aim(need, 0, kept)
             kept |= _by_url(need, at)
-            unclean = () if len(at) < len(need.exclusive) else state.unclean(job, at)
+            unclean = () if len(at) < len(need.exclusive) else self._state.unclean(job, at)
             free = all(self._locks.allows(one.url, exclusive=True) for one in unclean)
             if unclean and free and self._unfit.isdisjoint(one.site for one in unclean):
-                self._ahead[self._reset(unclean, job, upkeep)] = job
+                self._ahead[self._reset(unclean, job)] = job
 
     def _in_the_way(self) -> str:
         """The jobs that hold the sites of the first pending job, in words."""
-        assert self._sharing is not None, "jobs wait only for shared sites"
         if self._sharing.sites.of_lane is not None:
             return "its sites are being reset"
         there = self._sharing.need(self._pending[0]).exclusive
@@ -307,15 +305,8 @@ class Scheduler:
             return f"{sites} {'is' if len(there) == 1 else 'are'} being reset"
         return f"task{'s' * (len(on) > 1)} {', '.join(on)} {'uses' if len(on) == 1 else 'use'} {sites}"
 
-    def _wanted(self, stay: _Stay) -> dict[str, bool]:
-        if self._sharing is None:
-            return {}
-        return _by_url(self._sharing.need(stay.job), stay.at)
-
     def _next(self, lane: int) -> _Stay | None:
         """Take the first job from the queue that the lane can run now."""
-        if self._sharing is None:
-            return _Stay(self._pending.popleft())
         passed: dict[Hashable, LockRequest] = {}
         kept: dict[str, bool] = {}
         prepared = {id(job) for job in self._resetting.values()}
@@ -328,7 +319,7 @@ class Scheduler:
             # What needs the same and stands before it could not be placed, either.
             if need.key in passed or id(job) in prepared:
                 continue
-            at = self._place(job, lane, self._sharing, kept)
+            at = self._place(job, lane, kept)
             if at is not None:
                 given = self._given(job, at)  # first, as the disk may refuse what it writes
                 del self._pending[number]
@@ -338,13 +329,12 @@ class Scheduler:
             passed[need.key] = need
             # One job only: if each reserved instances, jobs on several sites would block each other on idle ones.
             if not kept and self._overtaken[need.key] >= MAX_SKIPS:
-                aimed = self._aim(need, lane, self._sharing)
+                aimed = self._aim(need, lane)
                 kept = {} if self._is_down(aimed.values()) else _by_url(need, aimed)
         return None
 
     def _given(self, job: Job, at: Mapping[str, str]) -> Job:
-        assert self._sharing is not None, "instances are assigned only for shared sites"
-        given = job if self._state is None else self._state.given(job, at)
+        given = self._state.given(job, at)
         left = self._sharing.left_over(job, given.clean)
         return replace(given, instances=self._sharing.played_at(job, at), leftovers=left)
 
@@ -352,13 +342,11 @@ class Scheduler:
         del self._overtaken[granted.key]  # a `Counter` lets a key be deleted that it lacks
         self._overtaken.update(need.key for need in passed if need.conflicts(granted))
 
-    def _aim(
-        self, need: LockRequest, lane: int, sharing: LockPlanner, kept: Mapping[str, bool] | None = None
-    ) -> dict[str, str]:
+    def _aim(self, need: LockRequest, lane: int, kept: Mapping[str, bool] | None = None) -> dict[str, str]:
         """The instance of each site that the job would get, without those reserved for another job."""
         aimed: dict[str, str] = {}
         for site, alone in need.exclusive.items():
-            there = sharing.sites.at(site, lane)
+            there = self._sharing.sites.at(site, lane)
             urls = (need.at[site],) if need.at.get(site) in there else there
             free = [url for url in urls if kept is None or url not in kept or not (alone or kept[url])]
             if free:
@@ -367,35 +355,30 @@ class Scheduler:
 
     def _rank(self, site: str, url: str) -> tuple[bool, int, bool, int]:
         """The least is the best instance: up, free, then clean, so that nobody waits for a reset, then rarely used."""
-        dirty = self._upkeep is not None and not self._upkeep.is_clean(SiteInstance(site, url))
+        dirty = not self._upkeep.is_clean(SiteInstance(site, url))
         return self._is_down((url,)), self._locks.load(url), dirty, self._used[url]
 
-    def _place(self, job: Job, lane: int, sharing: LockPlanner, kept: Mapping[str, bool]) -> dict[str, str] | None:
+    def _place(self, job: Job, lane: int, kept: Mapping[str, bool]) -> dict[str, str] | None:
         """Where a lane can run a job now; None while its sites are locked or being reset."""
-        need = sharing.need(job)
-        at = self._aim(need, lane, sharing, kept)
+        need = self._sharing.need(job)
+        at = self._aim(need, lane, kept)
         if len(at) < len(need.exclusive) or self._is_down(at.values()):
             return None
-        unclean = () if self._state is None else self._state.unclean(job, at)
+        unclean = self._state.unclean(job, at)
         wanted = _by_url(need, at)
         wanted |= dict.fromkeys((instance.url for instance in unclean), True)
         if not all(self._locks.allows(url, exclusive=alone) for url, alone in wanted.items()):
             return None
-        if unclean and self._upkeep is not None:
+        if unclean:
             # One reset for each lane that waits; further ones would be for jobs that no lane can begin yet.
             asking = sum(not waiting.done() for waiting in self._waiting.values())
             if sum(job is not None for job in self._resetting.values()) < asking:
-                self._reset(unclean, job, self._upkeep, wanted_at=sharing.played_at(job, at))
+                self._reset(unclean, job, wanted_at=self._sharing.played_at(job, at))
             return None
         return at
 
     def _reset(
-        self,
-        instances: tuple[SiteInstance, ...],
-        job: Job,
-        upkeep: DirtySites,
-        *,
-        wanted_at: Mapping[str, str] | None = None,
+        self, instances: tuple[SiteInstance, ...], job: Job, *, wanted_at: Mapping[str, str] | None = None
     ) -> object:
         """Reset instances that no job uses, and give what holds their locks meanwhile.
 
@@ -407,10 +390,10 @@ class Scheduler:
         async def reset() -> None:
             try:
                 # On the disk before the hook runs: a reset that is killed half-way leaves no known state.
-                upkeep.begins(instances)
+                self._upkeep.begins(instances)
                 begun = time.monotonic()
-                await upkeep.hook(instances, job.task)
-                upkeep.mark_clean(instances, took_s=time.monotonic() - begun)
+                await self._upkeep.hook(instances, job.task)
+                self._upkeep.mark_clean(instances, took_s=time.monotonic() - begun)
                 self._unfit -= {one.site for one in instances}
             except InfraError as error:
                 logger.warning("task %s: %s", job.task.task_id, error)
@@ -434,6 +417,10 @@ class Scheduler:
         for number, other in enumerate(self._pending):  # it may have been withdrawn meanwhile
             if other is job:
                 self._pending[number] = withheld
+
+
+async def _nothing(instances: tuple[SiteInstance, ...], task: Task) -> None:
+    """The reset where no site is reset."""
 
 
 def _by_url(need: LockRequest, at: Mapping[str, str]) -> dict[str, bool]:

@@ -55,13 +55,7 @@ def find_missing_program(command: str) -> str | None:
 
 
 async def run_command(command: str, *, variables: Mapping[str, str], timeout_s: float) -> CommandResult:
-    """Run a command to its end.
-
-    Args:
-        command: For the shell.
-        variables: Variables of its environment, beside our own.
-        timeout_s: How long it may take.
-    """
+    """Run a command to its end, with these variables of its environment beside our own."""
     # A file, not a pipe: a server that the command leaves running holds its output open, and must not die of its first
     # line after we have closed the other end.
     with translate_os_errors(Path(tempfile.gettempdir())):

@@ -67,7 +67,6 @@ class LockPlanner:
     ) -> None:
         """
         Args:
-            sites: The deployment.
             outcomes: What this run folder holds at the start.
             read: What one journal holds now, by task id and trial.
         """
@@ -86,7 +85,6 @@ class LockPlanner:
         """Take the result of a job that a lane has just left.
 
         Args:
-            job: The job.
             outcome: Its result; None = it is read from the journal, as that of a job whose worker is gone.
         """
         # To read the journal of a long episode takes some time, for which every other lane would wait.

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from harness.episode.job import Job
 from harness.journal.index import EpisodeResult
-from harness.runner.dirty_sites import DirtySites, JobKey, SiteInstance
+from harness.journal.site_log import SiteInstance
+from harness.runner.dirty_sites import DirtySites, JobKey
 from harness.runner.site_locks import LockPlanner
 
 

@@ -33,9 +33,7 @@ class JobSource(Protocol):
         """Say that a lane has left a job; one that has not ended is pending again.
 
         Args:
-            lane: The lane.
-            job: What it has left.
-            over: Whether it has ended.
+            over: Whether the job has ended.
             site_down: Whether a site was gone.
             outcome: What its journal holds now; None = who needs it reads it there.
         """

@@ -55,8 +55,10 @@ def setting(  # noqa: PLR0913 (what there is to say of a setting)
         "added": added,
         "bounds": bounds,
         "choices": choices,
+        "filled": filled,
+        "address": address,
+        "plugins": plugins,
     }
-    metadata |= {"filled": filled, "address": address, "plugins": plugins}
     if factory is not None:
         return field(default_factory=factory, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -109,7 +111,6 @@ def from_plain(schema: type[T], tree: Mapping[str, Any]) -> T:
     """The settings that `as_plain` gave, checked by whoever composed them: nothing is converted but groups and words.
 
     Args:
-        schema: The dataclass.
         tree: Its fields; a missing one has its default.
     Raises:
         TypeError: It holds a key that is not a setting.
@@ -142,13 +143,7 @@ def with_tuples(settings: Any) -> Any:
 
 
 def measured(tree: Tree, schema: type, prefix: str = "") -> Tree:
-    """The settings that change what is measured, as one flat mapping of dotted keys to plain values.
-
-    Args:
-        tree: The settings.
-        schema: A dataclass whose fields declare them.
-        prefix: Of their names.
-    """
+    """The settings that change what is measured, as one flat mapping of dotted keys to plain values."""
     kinds = get_type_hints(schema)
     found: Tree = {}
     for one in fields(schema):

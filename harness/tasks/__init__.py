@@ -18,8 +18,6 @@ from harness.tasks.selection import Ids, Split, select
 from harness.tasks.task_file import TaskEntry, read
 from harness.tasks.unknown_keys import refuse_unread
 
-__all__ = ["load"]
-
 
 def load(  # noqa: PLR0913 (the settings of a task group)
     path: str | Path,

@@ -25,7 +25,6 @@ def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str
     """The task of an entry.
 
     Args:
-        entry: As it stands in the file.
         bases: Site to its address, for the places of the entry that name a site.
         evaluators: Eval types besides the shipped ones.
     Raises:
@@ -67,8 +66,7 @@ def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str
 
 def _user(fields: Fields) -> ScriptedUser | None:
     """`ask_user`: what the user says, a list of answers."""
-    if not fields.has("ask_user"):
-        fields.get("ask_user")
+    if fields.get("ask_user") is None:
         return None
     return ScriptedUser(answers=tuple(_answer(one) for one in fields.inners("ask_user")))
 
@@ -79,10 +77,9 @@ def _answer(fields: Fields) -> UserAnswer:
         raise fields.wrong("says", f"has {len(says)} characters; give 1 to {_LONGEST_ANSWER}")
     answer = UserAnswer(
         says=says,
-        about=fields.texts("about") if fields.has("about") else (),
+        about=() if fields.get("about") is None else fields.texts("about"),
         consents=fields.flag("consents"),
     )
-    fields.get("about")
     if unknown := sorted(fields.rest()):
         raise fields.wrong(unknown[0], "is unknown; an answer has says, about and consents")
     return answer
@@ -136,8 +133,7 @@ def _mutates(fields: Fields) -> bool | tuple[str, ...] | None:
 
 
 def _geolocation(fields: Fields) -> dict[str, float] | None:
-    if not fields.has("geolocation"):
-        fields.get("geolocation")
+    if fields.get("geolocation") is None:
         return None
     value = fields.mapping("geolocation")
     bounds = {"latitude": (-90, 90), "longitude": (-180, 180), "accuracy": (0, 1e9)}

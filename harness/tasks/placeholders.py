@@ -19,7 +19,6 @@ def expand(place: str, value: Mapping[str, Any], bases: Mapping[str, str]) -> Js
 
     Args:
         place: How a complaint names the task.
-        value: The raw task.
         bases: Site name to base URL without a trailing slash.
     """
 

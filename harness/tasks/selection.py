@@ -53,8 +53,6 @@ def select(  # noqa: PLR0913 (the settings of a task group)
     if wanted_sites is not None:
         wanted = _wanted(entries, path, wanted_sites)
         keep = tuple(entry for entry in keep if _sites(entry) <= wanted)
-    if limit is not None and limit < 1:
-        raise TaskError(f"task.limit={limit} selects no task; give at least 1")
     return keep[:limit]
 
 
@@ -105,7 +103,7 @@ def _sites(entry: TaskEntry) -> set[str]:
 
 
 def _wanted(entries: Sequence[TaskEntry], path: Path, wanted_sites: Iterable[str]) -> set[str]:
-    wanted = {wanted_sites} if isinstance(wanted_sites, str) else set(wanted_sites)
+    wanted = set(wanted_sites)
     there = set().union(*map(_sites, entries))
     if strangers := sorted(wanted - there):
         raise TaskError(

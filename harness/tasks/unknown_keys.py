@@ -68,7 +68,6 @@ def refuse_unread(
 
     Args:
         place: In the file, as messages name it.
-        task: As it was read, placeholders and all.
         evaluators: Eval types of the person's own; a key of `eval` with such a name is for its evaluator.
         keys: Keys of a task that plug-ins read.
     Raises:

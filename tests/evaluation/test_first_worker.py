@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from harness.evaluation import first_worker as module
-from harness.evaluation.first_worker import first_worker, worker_log
+from harness.evaluation.first_worker import first_worker
 from harness.runner.process_tree import MARK, marks
 from harness.settings.executor import ExecutorSettings
 
@@ -43,7 +43,7 @@ async def test_a_run_that_is_refused_leaves_neither_a_process_nor_a_file(tmp_pat
         async with first_worker(ExecutorSettings(), tmp_path):
             raise ZeroDivisionError
     assert children() <= before
-    assert not worker_log(tmp_path).exists()
+    assert not (tmp_path / "worker.log").exists()
 
 
 async def test_what_earlier_workers_have_said_is_kept(tmp_path: Path) -> None:

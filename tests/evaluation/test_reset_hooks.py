@@ -17,8 +17,9 @@ from harness.episode.job import Job
 from harness.errors import ConfigError, SiteUnavailable
 from harness.evaluation.build_locks import shared_sites
 from harness.evaluation.reset_hooks import build_reset_hooks, unresettable
+from harness.journal.site_log import SiteInstance
 from harness.records import Eval, Task
-from harness.runner.dirty_sites import DirtySites, SiteInstance
+from harness.runner.dirty_sites import DirtySites
 from harness.runner.scheduler import Scheduler
 from harness.runner.site_locks import LockPlanner
 from harness.secrets.redaction import Redactor

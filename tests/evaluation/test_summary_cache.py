@@ -70,7 +70,7 @@ class Run:
         out = io.StringIO()
         console = Console(file=out, width=200)
         code = None
-        if (summary := load_summary(self.folder, settings=self.config.tree())) is not None:
+        if (summary := load_summary(self.folder, settings=self.config.tree(), begun=time.monotonic())) is not None:
             print_summary(console, summary, str(self.folder))
             code = exit_code(console, summary.statistics.all, self.config.fail_under)
         self.said = out.getvalue()

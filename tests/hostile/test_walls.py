@@ -18,13 +18,13 @@ from harness.browser.network.site_health import WaitPolicy
 from harness.embedded_server import KEY_HEADER, KEY_VARIABLE, start_servers
 from harness.errors import ConfigError
 from harness.evaluation.reset_hooks import EmbeddedResetHooks
+from harness.journal.site_log import SiteInstance
 from harness.loopback_server import serving
 from harness.plugins.demo.registry import SITES
 from harness.plugins.demo.tenants import SitesApp
 from harness.plugins.html_report.viewer.app import Viewer
 from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher
 from harness.records import Eval, Task
-from harness.runner.dirty_sites import SiteInstance
 from tests.e2e.conftest import command, environment
 from tests.reports.runs import assorted, fill
 

@@ -1,6 +1,7 @@
 """Processes of workers that begin before anybody asks for them."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -9,9 +10,14 @@ import pytest
 
 from harness.api import WorkerHandle
 from harness.runner.executors.early_launch import launched_early
-from harness.runner.executors.local_workers import child_processes
+from harness.runner.executors.local_workers import local_worker
+from harness.runner.executors.supervisor import Launch
 
 ECHO = (sys.executable, "-c", "import os\nwhile data := os.read(0, 99): os.write(1, b'%d %b' % (os.getpid(), data))")
+
+
+def child_processes(command: Sequence[str], log: Path) -> Launch:
+    return lambda number: local_worker(command, log)
 
 
 def children() -> set[int]:

@@ -62,14 +62,14 @@ def test_a_budget_is_over_all_tasks_holds_over_starts_and_can_be_raised(folder: 
         start = Start(run, **{name: limit})
         start.write("7", *ONE_STEP)
         start.tell("7")
-        assert not start.stopping() and not start.budget.is_empty()
+        assert not start.stopping() and not start.budget.spent_up
     with RunFolder.open(folder) as run:
         start = Start(run, **{name: limit})
         assert not start.stopping(), "half of it was left by the start before"
         start.write("8", opened(of=task("8")), *ONE_STEP[1:])
         start.tell("8")
         start.tell("8", "ended")
-        assert start.stopping() and start.budget.is_empty()
+        assert start.stopping() and start.budget.spent_up
         (sentence,) = start.said
         assert (
             sentence.startswith(f"run budget reached: run.{name}={limit:g} ({limit:g} used)")

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from harness.actions import Stop
+from harness.choices import ResetWhen
 from harness.episode.job import Job
 from harness.errors import ConfigError, SiteUnavailable, StorageError
 from harness.files import safe_files
 from harness.journal.index import EpisodeResult
-from harness.journal.site_log import SiteLog, SiteUse
+from harness.journal.site_log import SiteInstance, SiteLog, SiteUse
 from harness.records import SideEffect, Task
-from harness.runner.dirty_sites import DirtySites, ResetWhen, SiteInstance
+from harness.runner.dirty_sites import DirtySites
 from harness.runner.scheduler import MAX_SKIPS, Scheduler
 from harness.runner.site_locks import LockableSites, LockPlanner
 from tests.journal.episodes import acted, closed, decided, opened

@@ -25,11 +25,11 @@ from harness.api.composition import (
     declared,
     group_of,
     visit_policy,
-    words_of,
 )
 from harness.api.configuration import SitesSettings
 from harness.api.records import Login
 from harness.api.settings import ValueRange
+from harness.plugins.settings_reference.words import words_of
 
 _KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", tuple: "list"}
 _POLICIES = {name: visit_policy.policy_class(name) for name in visit_policy.POLICIES.names()}

@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from harness.files import safe_files
@@ -13,16 +13,10 @@ BUFFERED = 1 << 20
 """Bytes a reader takes before anybody asks for them."""
 
 
-def child_processes(command: Sequence[str], log: Path) -> Callable[[int], AbstractAsyncContextManager["LocalWorker"]]:
-    """A launch that runs `command` for every worker; what they write to stderr is appended to `log`."""
-
-    return lambda number: local_worker(command, log)
-
-
 @asynccontextmanager
 async def local_worker(command: Sequence[str], log: Path) -> AsyncIterator["LocalWorker"]:
     """Run `command` on this machine: a worker, or a program that connects its standard input and output to a worker
-    elsewhere, such as ssh.
+    elsewhere, such as ssh. What it writes to stderr is appended to `log`.
     """
     with safe_files.open_append(log) as errors:
         # A fork of a process that has imported everything would begin sooner, but not on every platform, and not with

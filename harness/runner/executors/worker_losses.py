@@ -75,8 +75,6 @@ class WorkerLosses:
         """Take note that a job lost its worker, and record it if that is a failure of its own.
 
         Args:
-            job: The job.
-            journal: Its journal, open.
             alone: Whether no other job was on the worker.
         """
         episode, note = journal.episode, "its worker was lost"

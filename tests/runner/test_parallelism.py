@@ -2,8 +2,7 @@
 
 import pytest
 
-from harness.evaluation.parallelism import parallelism_for, resolve_parallelism
-from harness.runner.capacity import MachineCapacity, Parallelism
+from harness.runner.capacity import MachineCapacity, Parallelism, parallelism_for, resolve_parallelism
 
 THERE = MachineCapacity(2, 24_000)
 
