@@ -53,7 +53,7 @@ async def gather(
     mine = await window.settler.settle()
     # Before other addresses are opened, which are not traffic of the agent.
     har = None if trace is None else await trace.end(window.lane.addresses)
-    shown = window.lane.addresses.to_canonical_text
+    shown = window.lane.addresses.to_canonical
     url, title, html = map(shown, (mine.url, *await mine.source()))
     url, title, html = text_limits.truncate_url(url), cut(title, text_limits.MAX_TITLE_CHARS), cut(html, LARGEST)
     targets = (*task.eval.program_html, *task.probes)
@@ -184,7 +184,7 @@ class _Gatherer:
         return value
 
     async def _read(self, tab: Tab, target: HtmlTarget) -> Any:
-        shown = self._window.lane.addresses.to_canonical_text
+        shown = self._window.lane.addresses.to_canonical
         if not target.locator.strip():
             _, html = await tab.source()
             return shown(html)
