@@ -39,7 +39,6 @@ class Type(Action):
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
-        """See `Action.parse`."""
         found = _ID_TEXT_FLAG.fullmatch(without_tail(arguments))
         if found is None:
             return None
@@ -94,7 +93,6 @@ class Press(Action):
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
-        """See `Action.parse`."""
         found = read(arguments, str)
         return cls(key_comb=cairn_keys(found[0])) if found and found[0].strip() else None
 

@@ -171,13 +171,10 @@ class _Gatherer:
         try:
             async with asyncio.timeout(limit_s):
                 value = await self._read(tab, target)
+            size = len(dumps(value))
         except TimeoutError as exc:
             raise EvaluatorError(f"{locator or 'the page'} returned nothing within {limit_s:g} s") from exc
-        except (TypeError, ValueError, OverflowError, RecursionError) as exc:  # playwright's, of what it cannot read
-            raise EvaluatorError(f"{locator} returned a value that is not JSON") from exc
-        try:
-            size = len(dumps(value))
-        except (TypeError, ValueError, RecursionError) as exc:
+        except (TypeError, ValueError, OverflowError, RecursionError) as exc:  # also playwright's
             raise EvaluatorError(f"{locator} returned a value that is not JSON") from exc
         if size > LARGEST:
             raise EvaluatorError(f"{locator or 'the page'} returned {size} bytes; the limit is {LARGEST}")
