@@ -40,7 +40,7 @@ class InvalidAction(Action):
 
     kind: ClassVar[str] = "none"
     navigates: ClassVar[bool] = True
-    why: str = field(default="")
+    why: str = ""
     """Why it could not be read, in a sentence for the model."""
 
     def render(self) -> str:

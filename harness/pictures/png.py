@@ -60,7 +60,6 @@ def crop_picture(png: bytes, region: Box, size: tuple[int, int]) -> bytes:
     """A part of a picture, made as large as `size` allows without changing its proportions.
 
     Args:
-        png: The picture.
         region: Left, top, right and bottom in fractions of it.
         size: Width and height in px.
     """

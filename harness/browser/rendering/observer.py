@@ -92,9 +92,7 @@ class Observer:
         """Give elements printed for the first time the ids they have in a recorded text of the same page.
 
         Args:
-            body: What was read.
-            shown: Its text, canonical.
-            recorded: The text of the record.
+            shown: The text of what was read, canonical.
         Returns:
             What each of these ids is from now on.
         """
