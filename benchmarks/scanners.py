@@ -229,7 +229,7 @@ def _asked(url: str) -> Task:
 def _pages() -> Iterator[Scanner]:
     addresses, finder = Addresses((SHOP,)), SiteFinder((("shop", SHOP.url),))
     pages = [*((unit,) for unit in ("http://", "http://10.0.0.1:7770", "http%3A%2F%2F10.0.0.1", "10.0.0.1:7770/"))]
-    yield from _each("addresses in a text", addresses.to_canonical_text, *pages, ("10.0.0.1",), ("@", "10.0.0.1:7770"))
+    yield from _each("addresses in a text", addresses.to_canonical, *pages, ("10.0.0.1",), ("@", "10.0.0.1:7770"))
     yield from _each("an address", addresses.to_canonical, *pages, ("/", SHOP.url))
     yield from _each("the site of an address", finder, ("/", SHOP.url), (":", SHOP.url), ("[",))
     lines = (("\t",), ("[",), ("\t[1] a\n",), ("[1",), ("\n\n",), ("1", "["), ("\t", "a\n", "x"))

@@ -9,9 +9,8 @@ from harness.actions.ask_user import AskUser
 from harness.actions.browser_controls import BrowserControls
 from harness.actions.cdp import Cdp
 from harness.actions.form_fields import Check, Select, Upload
-from harness.actions.held_keys import HoldKey, RepeatKey
 from harness.actions.keep_note import KeepNote
-from harness.actions.keyboard import Keyboard, Press, Type
+from harness.actions.keyboard import HoldKey, Keyboard, Press, RepeatKey, Type
 from harness.actions.navigation import CloseTab, GoBack, GoForward, Goto, NewTab, TabFocus
 from harness.actions.playwright_code import Code
 from harness.actions.point import PointClick, PointDrag, PointScroll, Screenshot

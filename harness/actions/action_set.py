@@ -87,7 +87,6 @@ class CairnActionSet:
         return tuple(dict.fromkeys(action for action, _ in self._verbs.values()))
 
     def parse(self, text: str) -> Action:
-        """See `ActionSet.parse`."""
         shape = _SHAPE.fullmatch(text.strip())
         verb = shape[1].lower() if shape else ""
         if shape is None or verb not in self._verbs:
@@ -99,25 +98,17 @@ class CairnActionSet:
         return read
 
     def render(self, action: Action, *, reply: str | None = None, splitter: str = "```") -> str:
-        """See `ActionSet.render`."""
         if isinstance(action, InvalidAction) and reply is not None:
             return _UNREADABLE.format(reply=reply, splitter=splitter)
         return action.render()
 
     def same(self, a: Action, b: Action) -> bool:
-        """See `ActionSet.same`."""
         return same_action(a, b)
 
 
-def extract(reply: str, splitter: str = "```", *, force_prefix: str = "") -> str:
-    """The first text between two splitters, stripped.
-
-    Args:
-        reply: The model's text.
-        splitter: Opens and closes the action.
-        force_prefix: Put in front of the reply first, for prompts that already opened the action.
-    """
-    parts = (force_prefix + reply).split(splitter, 2)
+def extract(reply: str, splitter: str = "```") -> str:
+    """The first text between two splitters, stripped."""
+    parts = reply.split(splitter, 2)
     if len(parts) < 3:
         raise ActionSyntaxError(f"the reply contains no action between two {splitter}")
     return parts[1].strip()

@@ -70,7 +70,7 @@ class BrowserControls(Protocol):
         ...
 
     async def hover_at(self, x: float, y: float) -> None:
-        """Move the mouse to a point; x and y in CSS pixels of the viewport."""
+        """Move the mouse to a point, in fractions of the viewport."""
         ...
 
     async def write(self, text: str) -> None:

@@ -28,8 +28,8 @@ from harness.actions import (
     Wait,
 )
 from harness.actions.browser_controls import Button
-from harness.actions.held_keys import MOST_HELD_S, MOST_PRESSES
 from harness.actions.key_names import cairn_keys
+from harness.actions.keyboard import MOST_HELD_S, MOST_PRESSES
 from harness.actions.point import MOST_OF_A_PATH
 from harness.actions.tool_schema import MOST_TEXT
 

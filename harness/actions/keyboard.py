@@ -1,4 +1,4 @@
-"""Actions of the keyboard."""
+"""Actions of the keyboard. Keys are held, or pressed again and again, as computer tools ask for."""
 
 import re
 from dataclasses import dataclass, field
@@ -11,6 +11,8 @@ from harness.actions.syntax import read, without_tail, written
 from harness.actions.target import Target
 from harness.actions.tool_schema import about
 
+MOST_HELD_S = 5.0
+MOST_PRESSES = 100
 _ID_TEXT_FLAG = re.compile(
     r"\[\s*(\d+)\s*\]\s*\[(.*?)\](?:\s*\[\s*(?:press_enter_after\s*=\s*)?([01])\s*\])?", re.ASCII | re.DOTALL
 )
@@ -39,7 +41,6 @@ class Type(Action):
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
-        """See `Action.parse`."""
         found = _ID_TEXT_FLAG.fullmatch(without_tail(arguments))
         if found is None:
             return None
@@ -94,12 +95,48 @@ class Press(Action):
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
-        """See `Action.parse`."""
         found = read(arguments, str)
         return cls(key_comb=cairn_keys(found[0])) if found and found[0].strip() else None
 
     async def perform(self, browser: BrowserControls) -> None:
         await browser.press(self.key_comb)
+
+    def may_change_sites(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldKey(Action):
+    """Hold a key or a combination down; the last key repeats, as on a keyboard."""
+
+    kind: ClassVar[str] = "hold_key"
+    key_comb: str
+    """Playwright names, joined by `+`."""
+    seconds: float
+    """At most `MOST_HELD_S`."""
+
+    def render(self) -> str:
+        return written(self.kind, self.key_comb, f"{self.seconds:g}")
+
+    async def perform(self, browser: BrowserControls) -> None:
+        await browser.hold(self.key_comb, seconds=self.seconds)
+
+    def may_change_sites(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatKey(Action):
+    """Press a key or a combination several times."""
+
+    kind: ClassVar[str] = "repeat_key"
+    key_comb: str
+    times: int
+    """At most `MOST_PRESSES`."""
+
+    async def perform(self, browser: BrowserControls) -> None:
+        for _ in range(self.times):
+            await browser.press(self.key_comb)
 
     def may_change_sites(self) -> bool:
         return True

@@ -24,7 +24,6 @@ class Stop(Action):
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
-        """See `Action.parse`."""
         found = read(arguments or "[]", str)
         return cls(answer=found[0].strip()) if found else None
 
@@ -41,7 +40,7 @@ class InvalidAction(Action):
 
     kind: ClassVar[str] = "none"
     navigates: ClassVar[bool] = True
-    why: str = field(default="")
+    why: str = ""
     """Why it could not be read, in a sentence for the model."""
 
     def render(self) -> str:

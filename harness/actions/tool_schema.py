@@ -83,7 +83,6 @@ def read_arguments(action: type[Action], arguments: object) -> Action:
     """The action that a call asks for; its targets hold no more than the id yet.
 
     Args:
-        action: Its class.
         arguments: As decoded from JSON: anything at all.
     Raises:
         ValueError: They do not fit; the sentence may be shown to the model.

@@ -60,7 +60,6 @@ def crop_picture(png: bytes, region: Box, size: tuple[int, int]) -> bytes:
     """A part of a picture, made as large as `size` allows without changing its proportions.
 
     Args:
-        png: The picture.
         region: Left, top, right and bottom in fractions of it.
         size: Width and height in px.
     """
@@ -85,8 +84,7 @@ def draw_marks(png: bytes, marks: Mapping[str, Box], *, max_pixels: int | None =
 
     image = _read(png)
     before = image.size
-    if max_pixels is not None:
-        image = _scaled(image, max_pixels)
+    image = _scaled(image, max_pixels)
     factors = image.width / before[0], image.height / before[1]
     draw = ImageDraw.Draw(image)
     boxes = {label: _moved(box, factors) for label, box in marks.items()}
@@ -141,7 +139,7 @@ def _read(png: bytes) -> "Image.Image":
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
-def _scaled(image: "Image.Image", max_pixels: int) -> "Image.Image":
+def _scaled(image: "Image.Image", max_pixels: int | None) -> "Image.Image":
     from PIL import Image
 
     size = scaled_size(image.size, max_pixels)

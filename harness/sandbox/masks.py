@@ -30,10 +30,7 @@ class Masks:
     """The masks of one process; `close` must be called."""
 
     def __init__(self, folder: Path) -> None:
-        """
-        Args:
-            folder: An empty one.
-        """
+        """`folder` is an empty one."""
         self._folder = folder
         self._shown: dict[Path, str] = {}
         self._watched: dict[int, str] = {}

@@ -135,7 +135,6 @@ def test_any_text_is_an_action_or_a_syntax_error(action_set: str, text: str) -> 
 def test_extract_takes_the_first_text_between_splitters() -> None:
     assert extract("I will ```click [1]``` or ```click [2]```") == "click [1]"
     assert extract("I will ```\nstop [a\nb]\n```") == "stop [a\nb]"
-    assert extract("click [1]```", force_prefix="```") == "click [1]"
     assert extract("@click [1]@", "@") == "click [1]"
 
 

@@ -31,7 +31,7 @@ STORE = Site(name="shopping", url="http://box:7780", canonical="http://store.com
     ],
 )
 def test_real_addresses_are_shown_canonical(real: str, canonical: str) -> None:
-    assert Addresses((SHOP,)).to_canonical_text(real) == canonical
+    assert Addresses((SHOP,)).to_canonical(real) == canonical
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ def test_real_addresses_are_shown_canonical(real: str, canonical: str) -> None:
     ],
 )
 def test_longer_addresses_are_left_alone(text: str) -> None:
-    assert Addresses((SHOP,)).to_canonical_text(text) == text
+    assert Addresses((SHOP,)).to_canonical(text) == text
 
 
 def test_the_longest_site_wins_and_a_longer_path_segment_is_another_site() -> None:
     addresses = Addresses((STORE, ADMIN))
-    assert addresses.to_canonical_text("http://box:7780/admin/x") == "http://luma.com/admin/x"
-    assert addresses.to_canonical_text("http://box:7780/administrator") == "http://store.com/administrator"
+    assert addresses.to_canonical("http://box:7780/admin/x") == "http://luma.com/admin/x"
+    assert addresses.to_canonical("http://box:7780/administrator") == "http://store.com/administrator"
     assert addresses.to_real("http://luma.com/admin?x=1") == "http://box:7780/admin?x=1"
     assert addresses.to_real("http://luma.com/administrator") == "http://luma.com/administrator"
 
@@ -74,7 +74,7 @@ def test_cookie_domains_follow_their_site() -> None:
 
 def test_a_deployment_at_its_canonical_address_needs_no_mapping() -> None:
     same = Addresses((Site(name="wiki", url="http://wiki.org", canonical="http://wiki.org/"),))
-    assert same.to_canonical_text("http://wiki.org/a") == "http://wiki.org/a"
+    assert same.to_canonical("http://wiki.org/a") == "http://wiki.org/a"
     assert same.to_real("http://wiki.org/a") == "http://wiki.org/a"
 
 
@@ -83,11 +83,11 @@ def test_a_deployment_at_its_canonical_address_needs_no_mapping() -> None:
 def test_a_port_that_browsers_leave_out_makes_no_difference(url: str, asked: str) -> None:
     site = Site(name="shop", url=url, canonical="http://shop.localhost")
     addresses = Addresses((site,))
-    assert addresses.to_canonical_text(f"see {asked}.") == "see http://shop.localhost/a."
-    assert addresses.to_canonical_text(f"?u={quote(asked, safe='')}") == "?u=http%3A%2F%2Fshop.localhost%2Fa"
+    assert addresses.to_canonical(f"see {asked}.") == "see http://shop.localhost/a."
+    assert addresses.to_canonical(f"?u={quote(asked, safe='')}") == "?u=http%3A%2F%2Fshop.localhost%2Fa"
     assert SiteFinder([("shop", url)])(asked) == "shop"
     assert Allowlist((site,), allowed="sites").reaches(asked)
-    assert addresses.to_canonical_text("http://box:443/a http://box:8080/a") == "http://box:443/a http://box:8080/a"
+    assert addresses.to_canonical("http://box:443/a http://box:8080/a") == "http://box:443/a http://box:8080/a"
 
 
 def test_a_canonical_address_may_be_written_with_the_port_that_browsers_leave_out() -> None:
@@ -106,12 +106,12 @@ async def test_a_site_whose_port_browsers_leave_out_is_seen_to_be_gone() -> None
 
 @pytest.mark.parametrize("text", ["http://t3.ſhop.localhost:41873/", "T3.ſHOP.localhost:41873"])
 def test_a_letter_no_host_has_makes_no_address(text: str) -> None:
-    assert Addresses((SHOP,)).to_canonical_text(text) == text
+    assert Addresses((SHOP,)).to_canonical(text) == text
 
 
 def test_an_address_of_numbers_is_found_however_it_is_written() -> None:
     addresses = Addresses((Site(name="shop", url="http://[::1]:8080", canonical="http://shop.localhost"),))
-    assert addresses.to_canonical_text("see HTTP://[::1]:8080/a") == "see http://shop.localhost/a"
-    assert addresses.to_canonical_text("?to=http%3A%2F%2F%5B%3A%3A1%5D%3A8080%2Fa") == (
+    assert addresses.to_canonical("see HTTP://[::1]:8080/a") == "see http://shop.localhost/a"
+    assert addresses.to_canonical("?to=http%3A%2F%2F%5B%3A%3A1%5D%3A8080%2Fa") == (
         "?to=http%3A%2F%2Fshop.localhost%2Fa"
     )

@@ -6,6 +6,7 @@ from ipaddress import ip_address
 
 import pytest
 
+from harness.browser.network import outbound
 from harness.browser.network.allowlist import Allowlist
 from harness.browser.network.local_addresses import host_of_page, literal, why_local, why_local_name
 from harness.browser.network.outbound import NotAllowed, Outbound
@@ -76,9 +77,12 @@ def test_an_agent_may_not_open_what_is_local_unless_it_is_a_site() -> None:
 
 
 @pytest.mark.parametrize("addresses", [("127.0.0.1",), ("192.0.2.1", "::1"), ("::ffff:169.254.169.254",)])
-async def test_a_name_that_stands_for_this_machine_is_not_connected_to(addresses: Sequence[str]) -> None:
+async def test_a_name_that_stands_for_this_machine_is_not_connected_to(
+    addresses: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def look_up(_: str) -> Sequence[str]:
         return addresses
 
+    monkeypatch.setattr(outbound, "_system_addresses", look_up)
     with pytest.raises(NotAllowed, match=r"^rebound\.test stands for "):
-        await Outbound(look_up).connect("rebound.test", 80, Allowlist((SITE,), allowed="any").refusal)
+        await Outbound().connect("rebound.test", 80, Allowlist((SITE,), allowed="any").refusal)

@@ -90,7 +90,7 @@ def compare_action(case: Case) -> Outcome:
 
 def _compare_extracted(case: Case) -> Outcome:
     try:
-        raw = extract(case["text"], force_prefix=case.get("force_prefix") or "")
+        raw = extract((case.get("force_prefix") or "") + case["text"])
     except ActionSyntaxError:
         return None if case.get("becomes_none_action") and "extracted" not in case else "ours finds no action"
     text = to_deployed(raw, DEPLOYED)

@@ -39,7 +39,7 @@ def compare_html_text(case: Case) -> Outcome:
     viewport = VIEWPORT if case["current_viewport_only"] else None
     printed = print_html(elements, viewport=viewport, dialect="webarena")
     shown = {
-        id: [str(one.element.backend), None if one.element.box is None else list(one.element.box), f"[{id}] {one.line}"]
+        id: [str(one.node["backendDOMNodeId"]), None if one.box is None else list(one.box), f"[{id}] {one.line}"]
         for id, one in printed.shown.items()
     }
     return same((printed.text, shown), (case["text"], case["clickable"]))

@@ -40,12 +40,8 @@ class Addresses:
         """The address to really ask for; one of no site stays as it is."""
         return self._to_real.url(url)
 
-    def to_canonical(self, url: str) -> str:
-        """The address to show for a real one."""
-        return self._to_canonical.text(url)
-
-    def to_canonical_text(self, text: str) -> str:
-        """Text or HTML with every real address in it replaced, percent-encoded ones included."""
+    def to_canonical(self, text: str) -> str:
+        """An address, text or HTML with every real address in it replaced, percent-encoded ones included."""
         return self._to_canonical.text(text)
 
     def to_real_text(self, text: str) -> str:

@@ -91,7 +91,7 @@ class Allowlist:
     def refusal(self, host: str, address: Address | None) -> str:
         """What a host is that pages must not reach, as far as its name says or because of an address; "" = they may.
 
-        Called in another thread, too.
+        Called in the thread of the proxy, too.
         """
         if denial := self._visits.denial(host):
             return denial
@@ -100,13 +100,13 @@ class Allowlist:
         return why_local_name(host) if address is None else why_local(address)
 
     def refused(self, host: str, port: int, error: Exception) -> None:
-        """See `PageRules.refused`."""
+        """A page tried to reach it through the proxy, and must not; called in the loop that serves the episode."""
         _keep(self._refused, host, str(error))
         if self.is_driven:
             self.report(f"a page asked for {host}:{port}: {error}")
 
     def unreachable(self, host: str, port: int, error: OSError) -> None:
-        """See `PageRules.unreachable`."""
+        """The same of what nobody can reach."""
         kinds = (name for kind, name in _NET_ERRORS.items() if isinstance(error, kind))
         _keep(self._unreachable, host, next(kinds, "net::ERR_ADDRESS_UNREACHABLE"))
 

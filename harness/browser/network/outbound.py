@@ -5,7 +5,7 @@ A name that stands for another address a moment later (DNS rebinding) gains noth
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from ipaddress import ip_address
 from threading import Thread
@@ -25,7 +25,6 @@ _LOOKUPS = 32
 """Names that are looked up at the same time."""
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-LookUp = Callable[[str], Awaitable[Sequence[str]]]
 Refusal = Callable[[str, Address | None], str]
 """What a host is that must not be reached, as far as its name says, or because of an address; "" = it may."""
 
@@ -37,9 +36,7 @@ class NotAllowed(Exception):
 class Outbound:
     """Outgoing connections of one event loop."""
 
-    def __init__(self, look_up: LookUp | None = None) -> None:
-        """`look_up`: gives the addresses that a name stands for; None = as the system does."""
-        self._look_up = look_up or _system_addresses
+    def __init__(self) -> None:
         self._free = asyncio.Semaphore(_LOOKUPS)
         self._known: dict[str, tuple[float, asyncio.Task[Sequence[str]]]] = {}
 
@@ -79,7 +76,7 @@ class Outbound:
 
     async def _asked(self, host: str) -> Sequence[str]:
         async with self._free:
-            return await self._look_up(host)
+            return await _system_addresses(host)
 
 
 async def _system_addresses(host: str) -> Sequence[str]:

@@ -11,9 +11,9 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any
 
-from harness.browser.network.local_addresses import Address
+from harness.browser.network.allowlist import Allowlist
 from harness.browser.network.outbound import PART, NotAllowed, Outbound, Stream, splice
 from harness.browser.network.proxy_request import ProxyRequest, asked_by_http, asked_by_socks
 from harness.browser.network.socket_owner import is_of_this_user
@@ -27,22 +27,6 @@ _PAUSE_S = 0.1
 _ASKS_WITHIN_S = 30.0
 
 
-class PageRules(Protocol):
-    """What the pages of one episode may reach."""
-
-    def refusal(self, host: str, address: Address | None) -> str:
-        """See `outbound.Refusal`; called in the thread of the proxy."""
-        ...
-
-    def refused(self, host: str, port: int, error: NotAllowed) -> None:
-        """A page tried to reach it, and must not; called in the loop that serves the episode."""
-        ...
-
-    def unreachable(self, host: str, port: int, error: OSError) -> None:
-        """A page tried to reach it, and nobody can; called as `refused`."""
-        ...
-
-
 class PageProxy:
     """The proxy of one worker; nothing runs before the first episode needs it."""
 
@@ -53,7 +37,7 @@ class PageProxy:
         self._thread: Thread | None = None
 
     @asynccontextmanager
-    async def serving(self, rules: PageRules) -> AsyncIterator[str]:
+    async def serving(self, rules: Allowlist) -> AsyncIterator[str]:
         """Serve the pages of an episode until the context ends; gives the address of the proxy."""
         loop = self._running()
         entrance = _Entrance(self._outbound, self.proxies, rules, asyncio.get_running_loop())
@@ -88,7 +72,7 @@ class _Entrance:
     """The port of one episode."""
 
     def __init__(
-        self, outbound: Outbound, proxies: SystemProxies, rules: PageRules, episode: asyncio.AbstractEventLoop
+        self, outbound: Outbound, proxies: SystemProxies, rules: Allowlist, episode: asyncio.AbstractEventLoop
     ) -> None:
         """`episode`: the loop that serves it."""
         self._outbound = outbound

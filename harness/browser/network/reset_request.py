@@ -32,7 +32,6 @@ async def post_until_ok(hook: Hook, *, timeout_s: float, patience: WaitPolicy) -
     """POST to the hook until it was done.
 
     Args:
-        hook: The hook.
         timeout_s: Of one try.
         patience: No try begins later after the first failure than its limit.
     Raises:

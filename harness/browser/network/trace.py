@@ -60,7 +60,7 @@ class Trace:
     def _read(self, addresses: Addresses) -> bytes:
         log = loads(self._path.read_bytes())["log"]
         self.forget()
-        entries = [cleaned(entry, addresses.to_canonical_text) for entry in log["entries"]]
+        entries = [cleaned(entry, addresses.to_canonical) for entry in log["entries"]]
         comment = {"comment": self.comment} if self.comment else {}
         return dumps({"log": {"version": log["version"], "creator": log["creator"], "entries": entries, **comment}})
 

@@ -63,7 +63,8 @@ class Document:
 class PageSnapshot:
     """A page's documents as one tree, its root first; ids of nodes in frames are `FRAME.ID`."""
 
-    title: str = ""
+    title: str | None = ""
+    """None = it was not looked for."""
     nodes: list[AXNode] = field(default_factory=list)
     rects: dict[str, Box] = field(default_factory=dict)
     documents: dict[str, Document] = field(default_factory=dict)

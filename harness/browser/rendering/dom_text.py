@@ -7,11 +7,13 @@ from `harness.browser.reading`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from harness.actions import Box
 from harness.actions.truncate import cut
+from harness.browser.ax_node import AXNode
 from harness.browser.rendering import tree_cairn, tree_webarena
+from harness.browser.rendering.tree import RenderedLine, RenderedTree
 from harness.browser.text_limits import MAX_LINE_CHARS
 
 _UNSEEN = frozenset({"HEAD", "SCRIPT", "STYLE", "TEMPLATE", "NOSCRIPT", "META", "LINK", "TITLE"})
@@ -43,24 +45,6 @@ class TextElement:
         return bool(self.attributes or _collapsed(self.value))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenLine:
-    """A line that can be addressed by its id."""
-
-    element: TextElement
-    line: str
-    """Without indent and `[id] `."""
-    depth: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HtmlText:
-    text: str
-    """Each line ends with a line break."""
-    shown: dict[str, WrittenLine] = field(default_factory=dict)
-    """Printed id to line, from top to bottom."""
-
-
 Label = Callable[[TextElement, int], str]
 """The id to print for an element and its position among those left."""
 
@@ -72,8 +56,8 @@ def by_position(_: TextElement, position: int) -> str:
 
 def print_html(
     elements: Sequence[TextElement], *, viewport: tuple[int, int] | None, label: Label = by_position, dialect: str
-) -> HtmlText:
-    """Print the DOM.
+) -> RenderedTree:
+    """Print the DOM; each line ends with a line break.
 
     Args:
         elements: In document order, the document first; a parent comes before its children.
@@ -90,7 +74,7 @@ def print_html(
         number: position for position, number in enumerate(number for number in range(len(elements)) if kept[number])
     }
     lines: list[str] = []
-    shown: dict[str, WrittenLine] = {}
+    shown: dict[str, RenderedLine] = {}
     stack = list(reversed(children.get(-1, [])))
     while stack:
         number = stack.pop()
@@ -99,10 +83,13 @@ def print_html(
         if number in left and element.says_something:
             id, line = label(element, left[number]), cut(element.described, MAX_LINE_CHARS)
             lines.append("\t" * depth + f"[{id}] {line}\n")
-            shown[id] = WrittenLine(element=element, line=line, depth=depth)
+            node = AXNode(nodeId="", ignored=False, childIds=[], backendDOMNodeId=element.backend)
+            role = element.name.lower()
+            shown[id] = RenderedLine(node=node, role=role, name=line, line=line, box=element.box, depth=depth)
             depths[number] = depth + 1
         stack.extend(reversed(children.get(number, [])))
-    return HtmlText(text="".join(lines), shown=shown)
+    text = "".join(lines)
+    return RenderedTree(raw=text, text=text, shown=shown)
 
 
 def _kept(elements: Sequence[TextElement], viewport: tuple[int, int] | None, dialect: str) -> list[bool]:

@@ -20,7 +20,7 @@ from harness.browser.reading.document_snapshot import EVERYTHING
 from harness.browser.reading.frames import Collector, Document, FrameDocument, PageSnapshot, ReadHints
 from harness.browser.rendering import tree_cairn, tree_webarena
 from harness.browser.rendering.dom_elements import read_elements
-from harness.browser.rendering.dom_text import HtmlText, TextElement, by_position, print_html
+from harness.browser.rendering.dom_text import TextElement, by_position, print_html
 from harness.browser.rendering.similarity import entries, is_actionable
 from harness.browser.rendering.tree import RenderedLine, RenderedTree
 from harness.browser.text_limits import well_formed
@@ -92,9 +92,7 @@ class Observer:
         """Give elements printed for the first time the ids they have in a recorded text of the same page.
 
         Args:
-            body: What was read.
-            shown: Its text, canonical.
-            recorded: The text of the record.
+            shown: The text of what was read, canonical.
         Returns:
             What each of these ids is from now on.
         """
@@ -180,7 +178,7 @@ class Observer:
             dialect=self._dialect,
         )
         document = Document(loader=loader, session=cdp, world=world["executionContextId"])
-        return _html_body(printed, document)
+        return _body(printed, PageSnapshot(title=None, documents={"": document}))
 
     def _id(self, loader: str, backend: int) -> str:
         key = (loader, backend)
@@ -240,20 +238,4 @@ def _takes_focus(shown: RenderedLine) -> bool:
     properties = shown.node.get("properties", ())
     return shown.role in _PLAIN_ROLES and any(
         entry["name"] == "focusable" and entry["value"].get("value") is True for entry in properties
-    )
-
-
-def _html_body(printed: HtmlText, document: Document) -> RenderedPage:
-    nodes: dict[str, Node] = {}
-    counts: Counter[tuple[str, str]] = Counter()
-    for id, one in printed.shown.items():
-        role, line = well_formed(one.element.name.lower()), well_formed(one.line)
-        nodes[id] = Node(role=role, name=line, nth=counts[role, line], line=line, box=one.element.box, depth=one.depth)
-        counts[role, line] += 1
-    return RenderedPage(
-        text=well_formed(printed.text),
-        nodes=nodes,
-        backends={id: one.element.backend for id, one in printed.shown.items()},
-        documents=dict.fromkeys(printed.shown, document),
-        actionable={id for id, one in printed.shown.items() if is_actionable(one.line)},
     )

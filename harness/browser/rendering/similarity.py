@@ -17,8 +17,7 @@ from harness.records import Observation, TabRecord
 
 T = TypeVar("T")
 _LINE = re.compile(r"^\t*\[([^\]\s]*)\] (.*)$", re.MULTILINE)
-_ID = re.compile(r"^(\t*)\[[^\]\s]*\] ", re.MULTILINE)
-_WITH_ID = re.compile(r"^(\t*)\[([^\]\s]*)\] ", re.MULTILINE)
+_ID = re.compile(r"^(\t*)\[([^\]\s]*)\] ", re.MULTILINE)
 # Left out of comparisons, as a checkpoint cannot restore the focus.
 _FOCUS = re.compile(r" focused: (True|true)\b")
 _ACTED_ON = re.compile(
@@ -47,7 +46,7 @@ def entries(text: str) -> Iterator[tuple[str, str]]:
 def renamed(text: str, became: Mapping[str, str]) -> str:
     """The text with other element ids."""
     head, gap, body = text.partition("\n\n")
-    return f"{head}{gap}{_WITH_ID.sub(lambda found: f'{found[1]}[{became.get(found[2], found[2])}] ', body)}"
+    return f"{head}{gap}{_ID.sub(lambda found: f'{found[1]}[{became.get(found[2], found[2])}] ', body)}"
 
 
 def with_ids(table: Mapping[str, T], became: Mapping[str, str]) -> dict[str, T]:

@@ -24,6 +24,7 @@ class RenderedLine:
     """A line that can be addressed by its id."""
 
     node: AXNode
+    """In a text of the DOM, where no accessibility node is known, only its backendDOMNodeId is."""
     role: str
     name: str
     line: str

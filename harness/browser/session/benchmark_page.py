@@ -94,7 +94,7 @@ class SessionPage:
         return digest
 
     def canonical(self, text: str) -> str:
-        return self._window.lane.addresses.to_canonical_text(text)
+        return self._window.lane.addresses.to_canonical(text)
 
     async def evaluate(self, script: str, argument: Any = None) -> Any:
         limit_s = self._window.settings.action_timeout_s

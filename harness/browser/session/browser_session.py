@@ -215,7 +215,7 @@ class BrowserSession:
             body = self._body if tab is self._seen else None
             is_whole = await self.actor.perform(action, body, unblock=unblock)
         except ActionFailed as exc:
-            why = cut(self.lane.addresses.to_canonical_text(str(exc)), text_limits.MAX_NOTICE_CHARS)
+            why = cut(self.lane.addresses.to_canonical(str(exc)), text_limits.MAX_NOTICE_CHARS)
             self.tabs.notice(f"the action was refused: {why}")
             return Refused(why=why)
         return Done() if is_whole else Unknown(why=CUT)
@@ -317,7 +317,7 @@ class BrowserSession:
         self.clipboard.close()  # after the context, whose pages may still take keys
 
     def _view(self, body: RenderedPage, tabs: tuple[TabRecord, ...], picture: "_Picture") -> LiveObservation:
-        shown = self.lane.addresses.to_canonical_text
+        shown = self.lane.addresses.to_canonical
         if body.torn:
             self.tabs.notice("the page kept changing while it was read; the observation may mix two of its states")
         raw = body.text
@@ -370,7 +370,7 @@ class BrowserSession:
         await self._observer.prepare(tab.cdp, tab.held)
 
     async def _tab_records(self, body: RenderedPage) -> tuple[TabRecord, ...]:
-        shown = self.lane.addresses.to_canonical_text
+        shown = self.lane.addresses.to_canonical
         current = self.tabs.current
 
         async def record(tab: Tab) -> TabRecord:
@@ -400,7 +400,7 @@ class BrowserSession:
             if moved(exc) or closed(exc):
                 raise
             return None
-        return cut(text_limits.well_formed(self.lane.addresses.to_canonical_text(html)), text_limits.MAX_HTML_CHARS)
+        return cut(text_limits.well_formed(self.lane.addresses.to_canonical(html)), text_limits.MAX_HTML_CHARS)
 
     async def _marks(self, body: RenderedPage) -> dict[str, Box] | None:
         try:

@@ -136,8 +136,6 @@ class ChromiumPool:
         """A fresh environment on one lane's sites, for one episode of `task`.
 
         Args:
-            task: What is played.
-            lane: Whose sites.
             instances: Site to real base URL, where that is another one than the lane's.
             alone: In a browser without other episodes.
 

@@ -53,7 +53,7 @@ async def gather(
     mine = await window.settler.settle()
     # Before other addresses are opened, which are not traffic of the agent.
     har = None if trace is None else await trace.end(window.lane.addresses)
-    shown = window.lane.addresses.to_canonical_text
+    shown = window.lane.addresses.to_canonical
     url, title, html = map(shown, (mine.url, *await mine.source()))
     url, title, html = text_limits.truncate_url(url), cut(title, text_limits.MAX_TITLE_CHARS), cut(html, LARGEST)
     targets = (*task.eval.program_html, *task.probes)
@@ -171,20 +171,17 @@ class _Gatherer:
         try:
             async with asyncio.timeout(limit_s):
                 value = await self._read(tab, target)
+            size = len(dumps(value))
         except TimeoutError as exc:
             raise EvaluatorError(f"{locator or 'the page'} returned nothing within {limit_s:g} s") from exc
-        except (TypeError, ValueError, OverflowError, RecursionError) as exc:  # playwright's, of what it cannot read
-            raise EvaluatorError(f"{locator} returned a value that is not JSON") from exc
-        try:
-            size = len(dumps(value))
-        except (TypeError, ValueError, RecursionError) as exc:
+        except (TypeError, ValueError, OverflowError, RecursionError) as exc:  # also playwright's
             raise EvaluatorError(f"{locator} returned a value that is not JSON") from exc
         if size > LARGEST:
             raise EvaluatorError(f"{locator or 'the page'} returned {size} bytes; the limit is {LARGEST}")
         return value
 
     async def _read(self, tab: Tab, target: HtmlTarget) -> Any:
-        shown = self._window.lane.addresses.to_canonical_text
+        shown = self._window.lane.addresses.to_canonical
         if not target.locator.strip():
             _, html = await tab.source()
             return shown(html)

@@ -45,7 +45,6 @@ class FunctionContext:
         """The JSON a site answers with; None when it says that there is no such thing.
 
         Args:
-            site: Name of the site.
             path: With the query.
             token: For `Authorization`.
             body: JSON that is posted; None = nothing is.

@@ -70,7 +70,7 @@ class SharedWindow:
         return upload_path(name, self._uploads)
 
     def canonical(self, text: str) -> str:
-        return self._window.lane.addresses.to_canonical_text(text)
+        return self._window.lane.addresses.to_canonical(text)
 
     def state(self) -> Hashable:
         return tuple((id(tab), tab.commits) for tab in self._window.tabs.all)

@@ -38,9 +38,6 @@ async def fill_in(
 
     Args:
         window: Logged in, and without a page.
-        task: The task.
-        opened: The attempt.
-        sites: What is known of them.
         goes_on: The attempt began earlier: on a site that was not reset since, its forms were sent then.
     Raises:
         PluginFailed: A form cannot be sent, or a plug-in does not say which.
