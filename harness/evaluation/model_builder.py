@@ -20,6 +20,7 @@ from harness.llm.judge_breaker import JudgeBreaker
 from harness.llm.passthrough import Passthrough
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
 from harness.llm.prices import Price
+from harness.llm.request_digest import RequestDigest
 from harness.llm.request_scope import current_scope
 from harness.llm.retry import Retrier, RetryNotice, Timing
 from harness.llm.token_ids import TokenIds
@@ -109,9 +110,9 @@ class Models:
             base_url, lambda notice: tell(f"{notice.why}; retrying in {notice.wait_s:.1f} s"), lane
         )
         rate_limiter = self._lane_limiter(self.rate_limiter, lane)
-        model = CircuitBreakerModel(chat, rate_limiter, max_outage_s=self.llm.max_outage_s, monotonic=working_s)
-        address = address_of(self.llm, chat.endpoint)
-        return JournaledModel(self._cached(model, chat, self.llm), chat, address=address, redact=self.redactor.data)
+        waiter = OutageWaiter(rate_limiter, max_outage_s=self.llm.max_outage_s, monotonic=working_s)
+        model = CircuitBreakerModel(chat, waiter)
+        return JournaledModel(self._cached(model, chat, self.llm), chat, self._digest(chat, self.llm))
 
     async def bare_model(
         self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None, lane: int = 0
@@ -182,8 +183,10 @@ class Models:
                 redactor=self.redactor,
                 notice=self.notice,
             )
-        address = address_of(settings, endpoint.endpoint)
-        return CachedModel(model, endpoint, replies, address=address, redact=self.redactor.data)
+        return CachedModel(model, endpoint, replies, self._digest(endpoint, settings))
+
+    def _digest(self, endpoint: EndpointModel, settings: ModelSettings) -> RequestDigest:
+        return RequestDigest(endpoint, address=address_of(settings, endpoint.endpoint), redact=self.redactor.data)
 
     def _retrier(self, settings: ModelSettings, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
         # With the run's own sleep: a pause before a retry ends when the run is stopping.

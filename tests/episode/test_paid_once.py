@@ -17,6 +17,7 @@ from harness.episode.recorder import EpisodeDeps
 from harness.errors import HarnessError, InfraError, RequestRefused
 from harness.llm.decision_replies import JournaledModel
 from harness.llm.endpoint_model import EndpointModel
+from harness.llm.request_digest import RequestDigest
 from harness.records import EpisodeLimits, Failed, Replied, Usage
 from harness.testing import MemoryJournal, ScriptedPages, a_task
 from tests.llm.test_endpoint_model import Waits, completion, mocked
@@ -66,7 +67,7 @@ async def play(journal: MemoryJournal, wire: Wire, asks: Asks, *, killed: bool =
     settings = ChatSettings(model="m")
     async with EndpointModel(mocked(endpoint), settings, retrier=Waits().retrier(), prices={}) as model:
         deps = EpisodeDeps(
-            agent=Agent(JournaledModel(model, model, address={}, redact=bytes), asks),
+            agent=Agent(JournaledModel(model, model, RequestDigest(model, address={}, redact=bytes)), asks),
             evaluators={},
             artifacts=journal.artifacts,
             checkpoints=journal.artifacts,
