@@ -38,7 +38,6 @@ class LimiterStats:
     """Requests sent within the last minute."""
     closed_s: float = 0.0
     """Remaining pause that the endpoint asked for."""
-    sent: int = 0
     refused: int = 0
     down_s: float = 0.0
     """How long the run has been paused because no request is answered."""
@@ -131,7 +130,7 @@ class Limiter:
         self._in_flight = 0
         self._refusing_since: float | None = None
         self._sent_at: deque[float] = deque()
-        self._sent = self._refused = 0
+        self._refused = 0
         self._waited_s = 0.0
         self._timer: TimerHandle | None = None
 
@@ -199,7 +198,6 @@ class Limiter:
             waiting=len(self._queue),
             last_minute=len(self._sent_at),
             closed_s=max(0.0, self._pace.opens_at - now),
-            sent=self._sent,
             refused=self._refused,
             down_s=self._breaker.down_s(now),
             waited_s=self._waited_s + sum(now - ticket.since for ticket in self._queue),
@@ -259,7 +257,6 @@ class Limiter:
         self._requests.spend(1)
         self._tokens.spend(ticket.want.tokens)
         ticket.spent = (self._requests.spent, self._tokens.spent)
-        self._sent += 1
         self._sent_at.append(now)
         self._forget_sent(now)
         self._waited_s += now - ticket.since
