@@ -46,7 +46,7 @@ async def asking(
             token_ids=token_ids,
         )
         try:
-            async with EndpointModel(endpoint, chat, retrier=retrier, prices={}, token_ids=token_ids) as own:
+            async with EndpointModel(Exchanger(endpoint, chat, retrier=retrier, prices={}), token_ids=token_ids) as own:
                 yield own, passthrough, url
         finally:
             await passthrough.close()
