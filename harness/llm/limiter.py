@@ -308,8 +308,9 @@ class Limiters:
     Fits `RateLimiter` and `SyncRateLimiter`; outages and figures are those of the model under test.
     """
 
-    def __init__(self, model: Limiter, judge: Limiter) -> None:
-        self._model, self._judge = model, judge
+    def __init__(self, model: Limiter | None = None, judge: Limiter | None = None) -> None:
+        self._model = model or Limiter()
+        self._judge = judge or Limiter()
 
     async def acquire(self, want: PermitRequest) -> Permit:
         """See `RateLimiter.acquire`."""
