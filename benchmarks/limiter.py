@@ -29,6 +29,7 @@ from harness.config import PROJECT
 from harness.embedded_server import start_servers
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
+from harness.llm.exchange import Exchanger
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiter, Unlimited
 from harness.llm.retry import Retrier
@@ -96,7 +97,7 @@ async def clients(url: str, turns: RateLimiter, count: int) -> AsyncIterator[lis
         made = []
         for _ in range(count):
             retrier = Retrier(RetryPolicy(max_attempts=1000, max_retry_s=math.inf))
-            chat = EndpointModel(endpoint, settings, retrier=retrier, prices={}, rate_limiter=turns)
+            chat = EndpointModel(Exchanger(endpoint, settings, retrier=retrier, prices={}, rate_limiter=turns))
             made.append(await closing.enter_async_context(chat))
             await asyncio.sleep(0)
         yield made

@@ -21,7 +21,7 @@ from harness.evaluators.judge import last_word, lenient
 from harness.evaluators.own_page import without_echo
 from harness.evaluators.text_match import clean, includes
 from harness.evaluators.url_match import url_match
-from harness.llm.providers.chat import read_completion
+from harness.llm.providers.chat import ChatCompletions
 from harness.llm.retry import RetryableError
 from harness.llm.retry_after import retry_after_s
 from harness.plugins.attribution.page_signs import sign_of
@@ -246,7 +246,7 @@ def _pages() -> Iterator[Scanner]:
 def _replies() -> Iterator[Scanner]:
     yield from _each(
         "a completion",
-        lambda text: read_completion(text.encode()),
+        lambda text: ChatCompletions().read(text.encode()),
         ("[",),
         ('{"a":',),
         ("1",),

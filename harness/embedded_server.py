@@ -87,7 +87,8 @@ async def _keep_up(server: "EmbeddedServer", port: int, *, name: str, tell: Call
         died.append(now)
         tell(f"{name} ended with code {code} and {'are' if name.endswith('s') else 'is'} restarted on port {port}")
         with suppress(ConfigError):  # it has ended, and is counted as the others
-            await server.start(port)
+            await server.launch(port)
+            await server.ready()
 
 
 class EmbeddedServer:
@@ -114,11 +115,6 @@ class EmbeddedServer:
                 keeping.cancel()
         finally:
             self._close_input()
-
-    async def start(self, port: int) -> int:
-        """Start a process on `port` and wait until it is ready; the port."""
-        await self.launch(port)
-        return await self.ready()
 
     async def launch(self, port: int) -> None:
         """Start a process on `port` (0 = any free one)."""

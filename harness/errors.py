@@ -217,8 +217,6 @@ class JournalLocked(UsageError):
 
     def __init__(self, path: Path, holder: str) -> None:
         super().__init__(f"{path} is in use by {holder}; wait for it to end or stop it, then run again")
-        self.path = path
-        self.holder = holder
 
 
 def error_line(error: BaseException) -> str:

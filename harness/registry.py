@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import ConfigError, HarnessError, error_line, plugin_boundary
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _OURS = b"[cairn."
 """How the name of each of our groups begins in a file of entry points."""
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +32,7 @@ class Registry:
     """Of entry points: `cairn.providers`."""
     noun: str
     """One of it in messages, with its setting or command: `llm.api`."""
-    core: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    core: Mapping[str, str] = field(default_factory=dict)
     """Name to `module:attribute`, or `module`, of those that are not plug-ins."""
 
     def shipped(self) -> Mapping[str, str]:

@@ -58,7 +58,6 @@ from harness.records import (
 )
 
 URL = "http://site.test/"
-_LIMITS = EpisodeLimits()
 
 
 class ScriptedModel:
@@ -273,7 +272,7 @@ async def play(  # noqa: PLR0913 (what a test of a plug-in may want to set)
         ),
         artifacts=kept.artifacts,
         checkpoints=kept.artifacts,
-        limits=_LIMITS,
+        limits=EpisodeLimits(),
         config_digest="",
         seed=0,
         progress=_Silent(),

@@ -10,6 +10,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -45,18 +46,13 @@ class WorkingTime:
             return now - self._stood_still_s
 
 
-class _Process:
+@cache
+def _clock() -> WorkingTime:
     """The clock of this process; its thread starts with the first call."""
-
-    def __init__(self) -> None:
-        self._clock: WorkingTime | None = None
-
-    def __call__(self) -> float:
-        if self._clock is None:
-            clock = self._clock = WorkingTime()
-            # SIGCONT would not do: it does not say how long the process was stopped, and a frozen container gets none.
-            threading.Thread(target=_look, args=(clock,), name="working time", daemon=True).start()
-        return self._clock()
+    clock = WorkingTime()
+    # SIGCONT would not do: it does not say how long the process was stopped, and a frozen container gets none.
+    threading.Thread(target=_look, args=(clock,), name="working time", daemon=True).start()
+    return clock
 
 
 def _look(clock: WorkingTime) -> None:
@@ -65,8 +61,9 @@ def _look(clock: WorkingTime) -> None:
         clock()
 
 
-working_s: Callable[[], float] = _Process()
-"""Seconds this process has run. To be asked at the beginning and at the end of what is measured."""
+def working_s() -> float:
+    """Seconds this process has run. To be asked at the beginning and at the end of what is measured."""
+    return _clock()()
 
 
 class WorkingTimeLoop(asyncio.SelectorEventLoop):

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness import codec
 from harness.actions import Action
 from harness.codec import (
     SCHEMA,
@@ -185,7 +186,7 @@ def test_a_newer_schema_asks_for_an_upgrade_of_the_program() -> None:
         decode(body)
 
 
-def test_an_older_schema_is_upgraded_one_version_at_a_time() -> None:
+def test_an_older_schema_is_upgraded_one_version_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     older = changed(acted(1), lambda tree: tree.update(schema=0, number=tree.pop("step")))
 
     def from_0(tree: dict[str, Any]) -> dict[str, Any]:
@@ -194,10 +195,12 @@ def test_an_older_schema_is_upgraded_one_version_at_a_time() -> None:
     def from_1(tree: dict[str, Any]) -> dict[str, Any]:
         return {**tree, "step": tree["step"] * 2}
 
-    assert decode(older, schema=1, upgrades={0: from_0}) == replace(acted(1), step=11)
-    assert decode(older, schema=2, upgrades={0: from_0, 1: from_1}) == replace(acted(1), step=22)
     with pytest.raises(CodecError, match="no way to upgrade schema 0"):
         decode(older)
+    monkeypatch.setattr(codec, "UPGRADES", {0: from_0, 1: from_1})
+    for schema, step in ((1, 11), (2, 22)):
+        monkeypatch.setattr(codec, "SCHEMA", schema)
+        assert decode(older) == replace(acted(1), step=step)
 
 
 def test_a_journal_of_schema_1_says_nothing_of_instances() -> None:

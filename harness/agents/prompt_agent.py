@@ -49,14 +49,10 @@ class PromptAgent:
             beginning[0] = replace(beginning[0], content=f"{beginning[0].content}\n{note.RULE}")
         if task.user is not None:
             beginning[0] = replace(beginning[0], content=f"{beginning[0].content}\n{AskUser.prompt}\n")
-        first = (
-            first_kept(
-                self._sizes(episode), most=self.prompt.settings.history, budget=self.prompt.settings.history_tokens
-            )
-            if self.prompt.settings.history
-            else 0
-        )
-        past = range(first, len(episode.steps)) if self.prompt.settings.history else ()
+        past, settings = range(0), self.prompt.settings
+        if settings.history:
+            first = first_kept(self._sizes(episode), most=settings.history, budget=settings.history_tokens)
+            past = range(first, len(episode.steps))
         return (*beginning, *(message for at in past for message in self._turn(task, episode, at)), question)
 
     def _prompted(self, task: Task, episode: Episode, view: LiveObservation) -> tuple[Message, ...]:

@@ -151,9 +151,7 @@ def encode(record: "Record", *, text: Text | None = None) -> Encoded:
     return Encoded(b'%s"schema":%d,%s' % (tag, SCHEMA, body[len(tag) : -1]), exact)
 
 
-def decode(
-    body: bytes, *, text: Text | None = None, schema: int = SCHEMA, upgrades: Mapping[int, Upgrade] = UPGRADES
-) -> "Record":
+def decode(body: bytes, *, text: Text | None = None) -> "Record":
     """Turn the body of a line back into its record; `text` undoes what it did in `encode`."""
     tree = _parsed(data := body + b"}")
     if isinstance(tree, dict) and tree.get("kind") != _WITHOUT_FREE_VALUES and _may_hold_long_integers(data):
@@ -161,15 +159,15 @@ def decode(
     # By type, as `isinstance` would take `true` for version 1.
     if not isinstance(tree, dict) or type(version := tree.pop("schema", None)) is not int:
         raise CodecError("not a record: the schema version is missing")
-    if version > schema:
+    if version > SCHEMA:
         raise NewerSchema(
-            f"made by a newer version of cairn (schema {version}, this one reads {schema}); upgrade cairn"
+            f"made by a newer version of cairn (schema {version}, this one reads {SCHEMA}); upgrade cairn"
         )
-    for older in range(version, schema):
-        if older not in upgrades:
+    for older in range(version, SCHEMA):
+        if older not in UPGRADES:
             raise CodecError(f"no way to upgrade schema {older}")
         try:
-            tree = upgrades[older](tree)
+            tree = UPGRADES[older](tree)
         # An upgrade looks into a tree whose form nothing has checked yet.
         except (KeyError, TypeError) as exc:
             raise CodecError(f"no record of schema {older}") from exc

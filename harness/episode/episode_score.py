@@ -10,14 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from harness.api import Artifacts
-from harness.codec import with_texts
+from harness.codec import Text, with_texts
 from harness.evaluators.judge import RepeatedReplies
 from harness.protocols import EpisodeScorer, JudgeReplies
 from harness.records import Closed, Scored, Status, Task, Verdict
 from harness.secrets.redaction import Redactor
 from harness.secrets.symbols import Symbols
 
-Text = Callable[[str], str]
 Data = Callable[[bytes], bytes]
 
 

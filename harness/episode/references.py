@@ -18,7 +18,7 @@ from harness.evaluators.result import shown
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.index import EpisodeResult, Outcomes
 from harness.journal.names import journals_in
-from harness.records import Closed, Evidence, HtmlTarget, Opened, Reference, Scored, Selected, Task
+from harness.records import Closed, Eval, Evidence, HtmlTarget, Opened, Reference, Scored, Selected, Task
 from harness.secrets.redaction import Redactor
 
 # The arguments of plugged-in evaluators are in `metadata`, under such keys.
@@ -38,8 +38,7 @@ def with_reference(task: Task, reference: Reference | None) -> Task:
     """The task with the corrected reference; None = as it is."""
     if reference is None:
         return task
-    others = {key: value for key, value in task.metadata.items() if not key.startswith(_EVAL)}
-    return replace(task, eval=reference.eval, metadata={**others, **reference.metadata})
+    return replace(task, eval=reference.eval, metadata={**_others(task), **reference.metadata})
 
 
 def newest_reference(state: FinalState, dialect: str) -> Reference | None:
@@ -139,18 +138,11 @@ def _changed(now: Task, played: Task) -> Iterator[str]:
 
 def _asking(task: Task) -> Task:
     """Of a task what is not its reference; whether its eval differs is not asked here."""
-    others = {key: value for key, value in task.metadata.items() if not key.startswith(_EVAL)}
-    return replace(recorded_task(task), eval=replace(task.eval, **_NO_REFERENCE), metadata=others)
+    return replace(recorded_task(task), eval=Eval(eval_types=()), metadata=_others(task))
 
 
-_NO_REFERENCE: dict[str, Any] = {
-    "eval_types": (),
-    "reference_answers": None,
-    "reference_url": None,
-    "url_note": None,
-    "string_note": "",
-    "program_html": (),
-}
+def _others(task: Task) -> dict[str, Any]:
+    return {key: value for key, value in task.metadata.items() if not key.startswith(_EVAL)}
 
 
 def _judging(task: Task) -> dict[str, Any]:

@@ -42,8 +42,7 @@ from harness.evaluators.reward import LastReward
 from harness.journal.index import Outcomes
 from harness.journal.log import read
 from harness.journal.store import RunFolder
-from harness.llm.limiter import Clock, Limiter
-from harness.llm.limiters import Limiters
+from harness.llm.limiter import Clock, Limiter, Limiters
 from harness.llm.providers import provider_of
 from harness.records import Task
 from harness.runner.pending import PendingPolicy

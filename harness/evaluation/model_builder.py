@@ -20,6 +20,7 @@ from harness.llm.judge_breaker import JudgeBreaker
 from harness.llm.passthrough import Passthrough
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
 from harness.llm.prices import Price
+from harness.llm.request_digest import RequestDigest
 from harness.llm.request_scope import current_scope
 from harness.llm.retry import Retrier, RetryNotice, Timing
 from harness.llm.token_ids import TokenIds
@@ -108,27 +109,15 @@ class Models:
         chat = await self.bare_model(
             base_url, lambda notice: tell(f"{notice.why}; retrying in {notice.wait_s:.1f} s"), lane
         )
-        limiter = self._lane_limiter(lane)
-        model = CircuitBreakerModel(chat, limiter, max_outage_s=self.llm.max_outage_s, monotonic=working_s)
-        address = address_of(self.llm, chat.endpoint)
-        return JournaledModel(self._cached(model, chat, self.llm), chat, address=address, redact=self.redactor.data)
+        model = CircuitBreakerModel(chat, self._waiter(lane))
+        return JournaledModel(self._cached(model, chat, self.llm), chat, self._digest(chat, self.llm))
 
     async def bare_model(
         self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None, lane: int = 0
     ) -> EndpointModel:
         """The model under test; an outage is reported at once."""
-        endpoint = endpoint_of_settings(self.llm, "llm", base_url, self._connections)
-        settings = replace(self.llm, api=provider_name(self.llm))
-        return await self.closing.enter_async_context(
-            EndpointModel(
-                endpoint,
-                settings,
-                retrier=self._retrier(self.llm, on_retry),
-                prices=self.prices,
-                rate_limiter=self._lane_limiter(lane),
-                token_ids=self._token_ids,
-            )
-        )
+        exchanger = self._exchanger(base_url, on_retry, lane)
+        return await self.closing.enter_async_context(EndpointModel(exchanger, token_ids=self._token_ids))
 
     async def passthrough(
         self, base_url: str | None, tell: Callable[[str], None], lane: int, *, model: str | None
@@ -140,19 +129,24 @@ class Models:
         """
         if self.llm.kind == "none":
             return None
-        endpoint = endpoint_of_settings(self.llm, "llm", base_url, self._connections)
-        limiter = self._lane_limiter(lane)
-        exchanger = Exchanger(
-            endpoint,
-            replace(self.llm, api=provider_name(self.llm)),
-            retrier=self._retrier(self.llm, lambda notice: tell(f"{notice.why}; retrying in {notice.wait_s:.1f} s")),
-            prices=self.prices,
-            rate_limiter=limiter,
+        exchanger = self._exchanger(
+            base_url, lambda notice: tell(f"{notice.why}; retrying in {notice.wait_s:.1f} s"), lane
         )
-        waiter = OutageWaiter(limiter, max_outage_s=self.llm.max_outage_s, monotonic=working_s)
-        made = Passthrough(exchanger, waiter, model=model, token_ids=self._token_ids)
+        made = Passthrough(exchanger, self._waiter(lane), model=model, token_ids=self._token_ids)
         self.closing.push_async_callback(made.close)
         return made
+
+    def _exchanger(self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None, lane: int) -> Exchanger:
+        return Exchanger(
+            endpoint_of_settings(self.llm, "llm", base_url, self._connections),
+            replace(self.llm, api=provider_name(self.llm)),
+            retrier=self._retrier(self.llm, on_retry),
+            prices=self.prices,
+            rate_limiter=self._lane_limiter(lane),
+        )
+
+    def _waiter(self, lane: int) -> OutageWaiter:
+        return OutageWaiter(self._lane_limiter(lane), max_outage_s=self.llm.max_outage_s, monotonic=working_s)
 
     async def judge_model(self, judge: JudgeSettings) -> ChatModel:
         """The judge, with permits, retries, prices, circuit and reply cache of its own."""
@@ -162,8 +156,8 @@ class Models:
         permits = replace(self._lane_limiter(None), requests=RequestCounter(), judge=True)
         prices = self.prices if judge.prices is None else load_prices(judge, "judge")
         retrier = self._retrier(judge, None)
-        model = EndpointModel(endpoint, judge, retrier=retrier, prices=prices, rate_limiter=permits)
-        await self.closing.enter_async_context(model)
+        exchanger = Exchanger(endpoint, judge, retrier=retrier, prices=prices, rate_limiter=permits)
+        model = await self.closing.enter_async_context(EndpointModel(exchanger))
         # It fails at once while the judge is down: a pause would hold browsers and locks of sites for up to an hour.
         return self._cached(JudgeBreaker(model, monotonic=working_s), model, judge)
 
@@ -180,14 +174,16 @@ class Models:
                 redactor=self.redactor,
                 notice=self.notice,
             )
-        address = address_of(settings, endpoint.endpoint)
-        return CachedModel(model, endpoint, replies, address=address, redact=self.redactor.data)
+        return CachedModel(model, endpoint, replies, self._digest(endpoint, settings))
+
+    def _digest(self, endpoint: EndpointModel, settings: ModelSettings) -> RequestDigest:
+        return RequestDigest(endpoint, address=address_of(settings, endpoint.endpoint), redact=self.redactor.data)
 
     def _retrier(self, settings: ModelSettings, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
         # With the run's own sleep: a pause before a retry ends when the run is stopping.
         return Retrier(settings, on_retry=on_retry, timing=Timing(monotonic=working_s, sleep=self.stopping.sleep))
 
-    def _lane_limiter(self, lane: int | None) -> LaneLimiter:
+    def _lane_limiter(self, lane: int) -> LaneLimiter:
         return LaneLimiter(rate_limiter=self.rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)
 
 

@@ -14,7 +14,7 @@ from harness.errors import PluginFailed
 from harness.evaluation.reset_hooks import EmbeddedResetHooks
 from harness.evaluation.run_secrets import RunSecrets
 from harness.journal.store import RunFolder
-from harness.llm.limiters import Limiters
+from harness.llm.limiter import Limiters
 from harness.llm.permits import RateLimiter, Unlimited
 from harness.llm.prices import Price
 from harness.records import Task

@@ -7,6 +7,7 @@ an error, never a 0.
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.api import ChatModel, Judge, JudgeKind, JudgeQuestion, Message, RecordedEpisode, Reply
@@ -90,22 +91,16 @@ class JudgeSession:
             return last_word(reply, ("same", "different")) == "same"
         return lenient(reply, good="same", bad=("different",))
 
-    async def prompt(self, messages: Sequence[Message], recorded: RecordedEpisode) -> str:
-        """The reply to what an evaluator of a benchmark asks; the same in every dialect, so it is paid once."""
-        intent, answer = recorded.task.intent, recorded.closed.answer
-        return await self._reply(
-            JudgeQuestion(kind="prompt", intent=intent, reference="", answer=answer, messages=tuple(messages))
-        )
-
     async def _ask(self, kind: JudgeKind, *, pred: str, reference: str, question: str) -> str:
         if len(pred) > MAX_JUDGED:
             raise EvaluatorError(f"the answer has {len(pred)} characters; the limit for a judge is {MAX_JUDGED}")
         messages = prompt_of(kind, self._dialect, pred=pred, reference=reference, question=question)
-        return await self._reply(
+        return await self.reply(
             JudgeQuestion(kind=kind, intent=question, reference=reference, answer=pred, messages=messages)
         )
 
-    async def _reply(self, question: JudgeQuestion) -> str:
+    async def reply(self, question: JudgeQuestion) -> str:
+        """What the judge says to a question of kind `prompt` is the same in every dialect, so it is paid once."""
         if self._judge is None:
             raise EvaluatorError("this task needs a judge: set judge.model=…, then score the run again")
         place = len(self._replies)
@@ -180,15 +175,18 @@ class RepeatedReplies:
         """They are kept already."""
 
 
+@dataclass(frozen=True, slots=True)
 class JudgeForEpisode:
     """The judge of one verdict, for the evaluator of one episode; implements `harness.api.JudgeAccess`."""
 
-    def __init__(self, session: JudgeSession, recorded: RecordedEpisode) -> None:
-        self._session = session
-        self._recorded = recorded
+    session: JudgeSession
+    recorded: RecordedEpisode
 
     async def ask(self, messages: Sequence[Message], /) -> str:
-        return await self._session.prompt(messages, self._recorded)
+        intent, answer = self.recorded.task.intent, self.recorded.closed.answer
+        return await self.session.reply(
+            JudgeQuestion(kind="prompt", intent=intent, reference="", answer=answer, messages=tuple(messages))
+        )
 
 
 def last_word(reply: str, words: tuple[str, ...]) -> str:

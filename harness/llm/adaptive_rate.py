@@ -63,7 +63,9 @@ class AdaptiveRate:
         self._in_a_row = 0
         self._unsure = False
         self._refusing_s = 0.0
-        self._free_at = self._opens_at = -math.inf
+        self._free_at = -math.inf
+        self.opens_at = -math.inf
+        """The endpoint asked to be left alone until then."""
 
     @property
     def per_s(self) -> float:
@@ -73,14 +75,9 @@ class AdaptiveRate:
         return self._high - (self._high - self._low) * (1 - self._grown / self._span) ** 3
 
     @property
-    def opens_at(self) -> float:
-        """The endpoint asked to be left alone until then."""
-        return self._opens_at
-
-    @property
     def ready_at(self) -> float:
         """When the next request may go out."""
-        return max(self._free_at, self._opens_at)
+        return max(self._free_at, self.opens_at)
 
     def send(self, now: float, *, waited: bool) -> SentRequest:
         """Note that a request goes out; `waited`: only because of `ready_at` it did not go earlier."""
@@ -99,7 +96,7 @@ class AdaptiveRate:
 
     def close(self, until: float) -> None:
         """Send nothing before then."""
-        self._opens_at = max(self._opens_at, until)
+        self.opens_at = max(self.opens_at, until)
 
     def refused(self, sent: SentRequest, asked_s: float | None, now: float) -> None:
         """Learn from a 429; `asked_s`: how long the endpoint asks to wait, None or 0 = it does not say."""
@@ -119,7 +116,7 @@ class AdaptiveRate:
             self._in_a_row += 1
         first_s = FIRST_PAUSE_S if self._unsure else 1 / self.per_s
         self.close(now + (asked_s or min(LONGEST_PAUSE_S, first_s * PAUSE_GROWTH**self._in_a_row)))
-        self._free_at = self._opens_at
+        self._free_at = self.opens_at
 
     def _slow_down(self, now: _Refusal) -> None:
         """Choose pace and curve; `_unsure` when that is more of a guess than a measurement."""

@@ -5,8 +5,8 @@ nothing. The reply is read from the kept bytes as from the network, so everythin
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
 from harness.llm.endpoint_model import EndpointModel
@@ -15,35 +15,24 @@ from harness.llm.request_scope import current_scope
 from harness.protocols import ReplyStore, StoredReply
 
 
+@dataclass(frozen=True, slots=True)
 class CachedModel:
     """A `ChatModel`."""
 
-    def __init__(
-        self,
-        model: ChatModel,
-        endpoint: EndpointModel,
-        replies: ReplyStore,
-        *,
-        address: Mapping[str, Any],
-        redact: Callable[[bytes], bytes],
-    ) -> None:
-        """
-        Args:
-            model: Asks `endpoint`, with all that is around it.
-            endpoint: Says how a request looks, and reads its reply.
-            replies: Where replies are kept.
-            address: As of `RequestDigest`; so is `redact`.
-        """
-        self._model = model
-        self._endpoint = endpoint
-        self._replies = replies
-        self._digest = RequestDigest(endpoint, address=address, redact=redact)
+    model: ChatModel
+    """Asks `endpoint`, with all that is around it."""
+    endpoint: EndpointModel
+    """Reads its replies."""
+    replies: ReplyStore
+    """Where they are kept."""
+    digest: RequestDigest
+    """Of its requests."""
 
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         """See `ChatModel.ask`; outside of an episode nothing is kept."""
         if (scope := current_scope()) is None:
-            return await self._model.ask(messages, tools)
-        request = self._digest(messages, tools)
+            return await self.model.ask(messages, tools)
+        request = self.digest(messages, tools)
         key = scope.key(request)
         reply: Reply | None = None
         try:
@@ -55,13 +44,13 @@ class CachedModel:
         return reply
 
     async def _kept(self, key: str) -> Reply | None:
-        kept = await asyncio.to_thread(self._replies.read, key)
-        return None if kept is None else self._endpoint.kept_reply(kept)
+        kept = await asyncio.to_thread(self.replies.read, key)
+        return None if kept is None else self.endpoint.kept_reply(kept)
 
     async def _asked(self, key: str, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool]) -> Reply:
-        reply = await self._model.ask(messages, tools)
+        reply = await self.model.ask(messages, tools)
         if reply.raw:
             kept = StoredReply(raw=reply.raw, request_id=reply.request_id, request=reply.request)
             # In a thread, as other lanes go on meanwhile: it waits up to ten seconds for the lock of the folder.
-            await asyncio.to_thread(self._replies.write, key, kept)
+            await asyncio.to_thread(self.replies.write, key, kept)
         return reply

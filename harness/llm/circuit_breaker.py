@@ -12,7 +12,7 @@ Why: docs/decisions/models.md#the-circuit-breaker-is-part-of-the-rate-limiter
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TypeVar
 
 from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
@@ -91,21 +91,16 @@ class CircuitBreaker:
         return not self._answered and self._rejected >= REJECTED
 
 
+@dataclass(frozen=True, slots=True)
 class OutageWaiter:
     """Waits until an outage is over, and asks again."""
 
-    def __init__(
-        self, rate_limiter: RateLimiter, *, max_outage_s: float, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
-        """
-        Args:
-            rate_limiter: The rate limiter; it grants few permits while the endpoint is down.
-            max_outage_s: After this time an outage is an error.
-            monotonic: The clock.
-        """
-        self._rate_limiter = rate_limiter
-        self._max_outage_s = max_outage_s
-        self._monotonic = monotonic
+    rate_limiter: RateLimiter
+    """It grants few permits while the endpoint is down."""
+    _: KW_ONLY
+    max_outage_s: float
+    """After this time an outage is an error."""
+    monotonic: Callable[[], float] = time.monotonic
 
     async def ask(self, ask: Callable[[], Awaitable[T]]) -> tuple[T, float]:
         """What is answered, and the seconds lost in an outage.
@@ -117,19 +112,19 @@ class OutageWaiter:
             RequestRefused: It refuses this request as such.
             ModelRejected: The endpoint rejects all requests.
         """
-        begun = asked_at = self._monotonic()
+        begun = asked_at = self.monotonic()
         while True:
             try:
                 answer = await ask()
             except ModelUnavailable as error:
-                down_s = await self._rate_limiter.outage(str(error), error.requests)
+                down_s = await self.rate_limiter.outage(str(error), error.requests)
                 if down_s is None:
                     raise
-                if down_s >= self._max_outage_s:
+                if down_s >= self.max_outage_s:
                     raise ModelUnavailable(f"{error}; the endpoint was down for {down_s:.0f} s") from error
-                asked_at = self._monotonic()
+                asked_at = self.monotonic()
             except RequestRefused as error:
-                if await self._rate_limiter.rejection():
+                if await self.rate_limiter.rejection():
                     raise ModelRejected(
                         f"{error}, like every request so far; check the llm settings, then run again"
                     ) from error
@@ -138,29 +133,18 @@ class OutageWaiter:
                 return answer, asked_at - begun
 
 
+@dataclass(frozen=True, slots=True)
 class CircuitBreakerModel:
     """A `ChatModel` that waits until an outage is over."""
 
-    def __init__(
-        self,
-        model: ChatModel,
-        rate_limiter: RateLimiter,
-        *,
-        max_outage_s: float,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """
-        Args:
-            model: Acquires a permit from `rate_limiter` for each request.
-            rate_limiter: As of `OutageWaiter`; so are the others.
-        """
-        self._model = model
-        self._waiter = OutageWaiter(rate_limiter, max_outage_s=max_outage_s, monotonic=monotonic)
+    model: ChatModel
+    """Acquires a permit for each request, from the rate limiter of `waiter`."""
+    waiter: OutageWaiter
 
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         """See `ChatModel.ask`; time lost in an outage counts as waiting.
 
         Raises: as `OutageWaiter.ask`.
         """
-        reply, lost_s = await self._waiter.ask(lambda: self._model.ask(messages, tools))
+        reply, lost_s = await self.waiter.ask(lambda: self.model.ask(messages, tools))
         return replace(reply, waited_s=reply.waited_s + lost_s)

@@ -44,11 +44,6 @@ def openai_errors() -> SdkErrors:
     return SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
 
 
-def plain_options(headers: Mapping[str, str]) -> Any:
-    """Options of a request whose body was not made by a provider's package."""
-    return {"headers": {"content-type": "application/json", **headers}}
-
-
 class HttpStatusError(Exception):
     """An answer with an error status, without a provider's package."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from httpx2 import AsyncClient, HTTPError, Request, Response
 
-from harness.llm.connection import SdkErrors, error_body, plain_options
+from harness.llm.connection import SdkErrors, error_body
 
 # An agent's process chooses the headers, and may choose others for each request.
 _MOST_KINDS = 16
@@ -42,7 +42,7 @@ class CopiedRequests:
         kind = (path, tuple(sorted(headers.items())))
         if (made := self._made.get(kind)) is not None:
             return await self._copy(made, body)
-        options = plain_options(headers)
+        options: Any = {"headers": {"content-type": "application/json", **headers}}
         response: Response = await self._package.post(path, cast_to=Response, content=body, options=options)
         if len(self._made) < _MOST_KINDS:
             self._made[kind] = response.request

@@ -7,10 +7,10 @@ or as soon as another one is on its way. The reply of a decision that asks once 
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Protocol
 
 from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
 from harness.codec import digest
@@ -20,6 +20,9 @@ from harness.llm.request_digest import RequestDigest
 from harness.llm.request_scope import current_scope
 from harness.protocols import StoredReply
 from harness.records import Usage
+
+_Digest = Callable[[], str]
+"""Gives the digest of a request."""
 
 
 class KeptReplies(Protocol):
@@ -39,23 +42,14 @@ class KeptReplies(Protocol):
         ...
 
 
-class _Request:
-    def __init__(self, digest_of: Callable[[], str]) -> None:
-        self._digest_of = digest_of
-
-    @cached_property
-    def digest(self) -> str:
-        return self._digest_of()  # late: most decisions ask once, and then nobody needs it
-
-
 class DecisionReplies:
     """What one decision asks; `close` when it is made."""
 
     def __init__(self, kept: KeptReplies) -> None:
         self._kept = kept
         self._is_open = True
-        self._requests: list[_Request] = []
-        self._unrecorded: list[tuple[_Request, Reply]] = []
+        self._requests: list[_Digest] = []
+        self._unrecorded: list[tuple[_Digest, Reply]] = []
         self._recorded: list[Reply] = []
         """Of what was given out."""
         self._given = Usage()
@@ -78,14 +72,14 @@ class DecisionReplies:
         """
         if not self._is_open:  # by what an agent left running after its decision
             return await ask()
-        request = _Request(digest_of)
+        request = cache(digest_of)  # late: most decisions ask once, and then nobody needs it
         self._requests.append(request)
         if len(self._requests) > 1:
             await self._record()
         reply = await self._found(request, read)
         return await self._sent(request, ask) if reply is None else reply
 
-    async def _found(self, request: _Request, read: Callable[[StoredReply], Reply | None]) -> Reply | None:
+    async def _found(self, request: _Digest, read: Callable[[StoredReply], Reply | None]) -> Reply | None:
         if not self._kept.is_begun or (found := await self._kept.read(self._key(request))) is None:
             return None
         stored, usage = found
@@ -96,7 +90,7 @@ class DecisionReplies:
         self._given += usage
         return reply
 
-    async def _sent(self, request: _Request, ask: Callable[[], Awaitable[Reply]]) -> Reply:
+    async def _sent(self, request: _Digest, ask: Callable[[], Awaitable[Reply]]) -> Reply:
         self._on_their_way += 1
         try:
             reply = await ask()
@@ -145,33 +139,27 @@ class DecisionReplies:
                 self._recorded.append(reply)
                 await self._kept.keep(self._key(request), reply)
 
-    def _key(self, request: _Request) -> str:
+    def _key(self, request: _Digest) -> str:
         earlier = self._requests[: self._requests.index(request)]
-        occurrence = sum(one.digest == request.digest for one in earlier)
-        return digest({"request": request.digest, "occurrence": occurrence})
+        occurrence = sum(one() == request() for one in earlier)
+        return digest({"request": request(), "occurrence": occurrence})
 
 
+@dataclass(frozen=True, slots=True)
 class JournaledModel:
     """A `ChatModel`, the outermost part of the model under test."""
 
-    def __init__(
-        self,
-        model: ChatModel,
-        endpoint: EndpointModel,
-        *,
-        address: Mapping[str, Any],
-        redact: Callable[[bytes], bytes],
-    ) -> None:
-        """See `CachedModel`."""
-        self._model = model
-        self._endpoint = endpoint
-        self._digest = RequestDigest(endpoint, address=address, redact=redact)
+    model: ChatModel
+    """Asks `endpoint`, with all that is around it."""
+    endpoint: EndpointModel
+    digest: RequestDigest
+    """Of its requests."""
 
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         """See `ChatModel.ask`; outside of a decision nothing is recorded."""
         scope = current_scope()
         if scope is None or scope.replies is None:
-            return await self._model.ask(messages, tools)
+            return await self.model.ask(messages, tools)
         return await scope.replies.ask(
-            lambda: self._digest(messages, tools), lambda: self._model.ask(messages, tools), self._endpoint.kept_reply
+            lambda: self.digest(messages, tools), lambda: self.model.ask(messages, tools), self.endpoint.kept_reply
         )

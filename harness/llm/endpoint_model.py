@@ -10,19 +10,15 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from harness.api import ChatSettings, RetryableError
+from harness.api import RetryableError
 from harness.codec import JsonObject
 from harness.errors import PluginFailed
-from harness.llm.endpoint import Endpoint
 from harness.llm.event_stream import read_any
 from harness.llm.exchange import Exchanger, ReceivedAnswer, Sending
-from harness.llm.permits import RateLimiter, Unlimited
-from harness.llm.prices import Price
 from harness.llm.providers import provider_of
 from harness.llm.providers.provider import connect
 from harness.llm.request_frame import frame_of
 from harness.llm.request_scope import current_scope
-from harness.llm.retry import Retrier
 from harness.llm.token_ids import TokenIds
 from harness.protocols import StoredReply
 from harness.records import ComputerTool, Message, Reply, Tool, Usage
@@ -34,30 +30,13 @@ PICTURE_TOKENS = 1000
 class EndpointModel:
     """A `ChatModel` behind an endpoint; close it by leaving its context."""
 
-    def __init__(  # noqa: PLR0913 (what an endpoint is asked with)
-        self,
-        endpoint: Endpoint,
-        settings: ChatSettings,
-        *,
-        retrier: Retrier,
-        prices: Mapping[str, Price],
-        rate_limiter: RateLimiter | None = None,
-        token_ids: TokenIds | None = None,
-    ) -> None:
-        """Connects to nothing yet.
-
-        Args:
-            token_ids: Whether tokens are asked for; None = they are not.
-            rate_limiter: A permit is taken for each HTTP request, and not kept between two; None = no limit.
-        """
-        self._exchanger = Exchanger(
-            endpoint, settings, retrier=retrier, prices=prices, rate_limiter=rate_limiter or Unlimited()
-        )
-        self.endpoint = endpoint
-        self._settings = settings
+    def __init__(self, exchanger: Exchanger, *, token_ids: TokenIds | None = None) -> None:
+        """Connects to nothing yet; `token_ids`: whether tokens are asked for, None = they are not."""
+        self._exchanger = exchanger
+        self.endpoint, self._settings = exchanger.endpoint, exchanger.settings
         self._token_ids = token_ids or TokenIds()
-        self._provider = provider_of(settings.api)
-        self._connection = connect(self._provider, endpoint, settings)
+        self._provider = provider_of(self._settings.api)
+        self._connection = connect(self._provider, self.endpoint, self._settings)
 
     async def __aenter__(self) -> Self:
         return self

@@ -38,7 +38,6 @@ class LimiterStats:
     """Requests sent within the last minute."""
     closed_s: float = 0.0
     """Remaining pause that the endpoint asked for."""
-    sent: int = 0
     refused: int = 0
     down_s: float = 0.0
     """How long the run has been paused because no request is answered."""
@@ -131,7 +130,7 @@ class Limiter:
         self._in_flight = 0
         self._refusing_since: float | None = None
         self._sent_at: deque[float] = deque()
-        self._sent = self._refused = 0
+        self._refused = 0
         self._waited_s = 0.0
         self._timer: TimerHandle | None = None
 
@@ -199,7 +198,6 @@ class Limiter:
             waiting=len(self._queue),
             last_minute=len(self._sent_at),
             closed_s=max(0.0, self._pace.opens_at - now),
-            sent=self._sent,
             refused=self._refused,
             down_s=self._breaker.down_s(now),
             waited_s=self._waited_s + sum(now - ticket.since for ticket in self._queue),
@@ -259,7 +257,6 @@ class Limiter:
         self._requests.spend(1)
         self._tokens.spend(ticket.want.tokens)
         ticket.spent = (self._requests.spent, self._tokens.spent)
-        self._sent += 1
         self._sent_at.append(now)
         self._forget_sent(now)
         self._waited_s += now - ticket.since
@@ -303,3 +300,40 @@ class Limiter:
     def _forget_sent(self, now: float) -> None:
         while self._sent_at and self._sent_at[0] <= now - MINUTE_S:
             self._sent_at.popleft()
+
+
+class Limiters:
+    """The limiters of a run: one for the model under test, one for its judge, which is often another endpoint.
+
+    Fits `RateLimiter` and `SyncRateLimiter`; outages and figures are those of the model under test.
+    """
+
+    def __init__(self, model: Limiter | None = None, judge: Limiter | None = None) -> None:
+        self._model = model or Limiter()
+        self._judge = judge or Limiter()
+
+    async def acquire(self, want: PermitRequest) -> Permit:
+        """See `RateLimiter.acquire`."""
+        return await self._of(want).acquire(want)
+
+    def ask(self, want: PermitRequest, grant: Callable[[Permit], None]) -> Callable[[], None]:
+        """See `SyncRateLimiter.ask`."""
+        return self._of(want).ask(want, grant)
+
+    async def outage(self, why: str, requests: int) -> float | None:
+        return await self._model.outage(why, requests)
+
+    def down(self, why: str, requests: int) -> float | None:
+        return self._model.down(why, requests)
+
+    async def rejection(self) -> bool:
+        return await self._model.rejection()
+
+    def rejects_all(self) -> bool:
+        return self._model.rejects_all()
+
+    def flow(self) -> LimiterStats:
+        return self._model.flow()
+
+    def _of(self, want: PermitRequest) -> Limiter:
+        return self._judge if want.judge else self._model

@@ -79,20 +79,16 @@ class HeaderBudget:
     """One limit of the endpoint, followed from answer to answer."""
 
     def __init__(self) -> None:
-        self._spent = 0.0
+        self.spent = 0.0
+        """All that was ever spent; what an answer says is as of its own request."""
         self._latest: HeaderAllowance | None = None
         self._at = 0.0
         self._spent_then = 0.0
         self._compared: tuple[HeaderAllowance, float] | None = None
         self._is_window = False
 
-    @property
-    def spent(self) -> float:
-        """All that was ever spent; what an answer says is as of its own request."""
-        return self._spent
-
     def spend(self, cost: float) -> None:
-        self._spent += cost
+        self.spent += cost
 
     def hear(self, allowance: HeaderAllowance, spent_then: float, sent_at: float) -> None:
         """Take over what an answer says, as of when its request went out: `spent_then` was `spent` just after."""
@@ -118,7 +114,7 @@ class HeaderBudget:
         else:
             per_s = (latest.limit - latest.remaining) / latest.reset_s if latest.reset_s > 0 else float("inf")
             left = min(latest.limit, latest.remaining + (per_s * age_s if age_s else 0.0))
-        lacking = min(cost + SPARE * latest.limit, latest.limit) - (left - (self._spent - self._spent_then))
+        lacking = min(cost + SPARE * latest.limit, latest.limit) - (left - (self.spent - self._spent_then))
         if lacking <= 0:
             return now
         whole_s = max(0.0, latest.reset_s - age_s)

@@ -23,16 +23,12 @@ _OF_ANSWER = ("prompt_token_ids", "prompt_logprobs")
 _OF_CHOICE = ("token_ids", "logprobs", "prompt_token_ids")
 
 
-def _as_it_is(data: bytes) -> bytes:
-    return data
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenIds:
     """What is remembered of endpoints; one for all that ask in a process."""
 
     wanted: bool = False
-    redact: Callable[[bytes], bytes] = _as_it_is
+    redact: Callable[[bytes], bytes] = bytes
     """Takes secrets out of what is stored."""
     notice: Callable[[str], None] = logger.warning
     """Receives a sentence about the run as a whole."""

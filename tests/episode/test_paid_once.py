@@ -17,6 +17,8 @@ from harness.episode.recorder import EpisodeDeps
 from harness.errors import HarnessError, InfraError, RequestRefused
 from harness.llm.decision_replies import JournaledModel
 from harness.llm.endpoint_model import EndpointModel
+from harness.llm.exchange import Exchanger
+from harness.llm.request_digest import RequestDigest
 from harness.records import EpisodeLimits, Failed, Replied, Usage
 from harness.testing import MemoryJournal, ScriptedPages, a_task
 from tests.llm.test_endpoint_model import Waits, completion, mocked
@@ -64,9 +66,9 @@ async def play(journal: MemoryJournal, wire: Wire, asks: Asks, *, killed: bool =
     """Play the episode from where its journal ends; `killed`: when a request is held."""
     endpoint: Any = wire
     settings = ChatSettings(model="m")
-    async with EndpointModel(mocked(endpoint), settings, retrier=Waits().retrier(), prices={}) as model:
+    async with EndpointModel(Exchanger(mocked(endpoint), settings, retrier=Waits().retrier(), prices={})) as model:
         deps = EpisodeDeps(
-            agent=Agent(JournaledModel(model, model, address={}, redact=bytes), asks),
+            agent=Agent(JournaledModel(model, model, RequestDigest(model, address={}, redact=bytes)), asks),
             evaluators={},
             artifacts=journal.artifacts,
             checkpoints=journal.artifacts,

@@ -15,6 +15,7 @@ from harness.episode.job import Job
 from harness.episode.recorder import EpisodeDeps
 from harness.errors import InfraError, PluginFailed, RequestRefused
 from harness.llm.endpoint_model import EndpointModel
+from harness.llm.exchange import Exchanger
 from harness.llm.providers.chat import ChatCompletions
 from harness.records import EpisodeLimits
 from harness.testing import MemoryJournal, ScriptedPages, a_task
@@ -51,7 +52,7 @@ async def failing(*statuses: int, requests: int, error: type[InfraError], stoppi
         return completion(usage=usage) if status == 200 else httpx2.Response(status, json={})
 
     settings = ChatSettings(model="m")
-    async with EndpointModel(mocked(handler), settings, retrier=Waits().retrier(), prices={}) as model:
+    async with EndpointModel(Exchanger(mocked(handler), settings, retrier=Waits().retrier(), prices={})) as model:
         deps = EpisodeDeps(
             agent=AsksTwice(model, requests),
             evaluators={},

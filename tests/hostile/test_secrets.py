@@ -21,6 +21,7 @@ from harness.errors import ConfigError, SiteUnavailable
 from harness.files import safe_files
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
+from harness.llm.exchange import Exchanger
 from harness.llm.retry import Retrier
 from harness.protocols import Phase, ProgressEvent
 from harness.records import Eval, Site, Task
@@ -397,7 +398,9 @@ async def test_only_what_is_configured_is_sent_to_an_endpoint(
         )
     )
     chat = EndpointModel(
-        endpoint, ChatSettings(model="m"), retrier=Retrier(RetryPolicy(max_attempts=1, max_retry_s=10)), prices={}
+        Exchanger(
+            endpoint, ChatSettings(model="m"), retrier=Retrier(RetryPolicy(max_attempts=1, max_retry_s=10)), prices={}
+        )
     )
     async with chat:
         await chat.ask([Message(role="user", content="x")])

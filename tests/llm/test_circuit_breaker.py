@@ -10,7 +10,7 @@ import pytest
 
 from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
-from harness.llm.circuit_breaker import LONGEST_PAUSE_S, REJECTED, CircuitBreaker, CircuitBreakerModel
+from harness.llm.circuit_breaker import LONGEST_PAUSE_S, REJECTED, CircuitBreaker, CircuitBreakerModel, OutageWaiter
 from harness.llm.limiter import Clock, Limiter
 from harness.llm.permits import PermitRequest, RateLimiter, RequestOutcome, RequestResult, Unlimited
 from harness.records import Usage
@@ -44,7 +44,9 @@ class World:
 
     def lane(self, turns: RateLimiter | None = None, *, poison: bool = False) -> CircuitBreakerModel:
         turns = turns or self.limiter
-        return CircuitBreakerModel(Retried(self, turns, poison), turns, max_outage_s=self.max_outage_s, monotonic=now)
+        return CircuitBreakerModel(
+            Retried(self, turns, poison), OutageWaiter(turns, max_outage_s=self.max_outage_s, monotonic=now)
+        )
 
     def is_down(self) -> bool:
         return any(begin <= now() < end for begin, end in self.outages)
@@ -206,7 +208,7 @@ class Rejecting:
 async def _errors(world: World, requests: int, *, answered_first: bool = False) -> list[type[BaseException]]:
     worker = Worker(world.limiter)
     model = Rejecting(worker.turns)
-    guarded = CircuitBreakerModel(model, worker.turns, max_outage_s=60, monotonic=now)
+    guarded = CircuitBreakerModel(model, OutageWaiter(worker.turns, max_outage_s=60, monotonic=now))
     model.answered = answered_first
     if answered_first:
         await guarded.ask(QUESTION)

@@ -17,6 +17,7 @@ from harness.api import ChatSettings, Message
 from harness.errors import ConfigError, ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
+from harness.llm.exchange import Exchanger
 from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestResult
 from harness.llm.prices import Price
 from harness.llm.retry import Retrier, RetryNotice, Timing
@@ -56,7 +57,7 @@ class Waits:
 def chat(endpoint: Endpoint, waits: Waits, *, prices: Any = None, **settings: Any) -> EndpointModel:
     given: dict[str, Any] = {"model": "scripted", "timeout_s": 5.0} | settings
     asked = ChatSettings(**given)
-    return EndpointModel(endpoint, asked, retrier=waits.retrier(), prices=prices or {})
+    return EndpointModel(Exchanger(endpoint, asked, retrier=waits.retrier(), prices=prices or {}))
 
 
 @asynccontextmanager
@@ -165,7 +166,9 @@ async def test_every_way_of_asking_for_a_wait_is_understood(headers: dict[str, s
     answers = [httpx2.Response(429, headers=headers), completion()]
     retrier = waits.retrier(max_retry_s=7200)
     settings = ChatSettings(model="m")
-    async with EndpointModel(mocked(lambda _: answers.pop(0)), settings, retrier=retrier, prices={}) as model:
+    async with EndpointModel(
+        Exchanger(mocked(lambda _: answers.pop(0)), settings, retrier=retrier, prices={})
+    ) as model:
         assert (await model.ask(ASKED)).usage.requests == 2
     assert waits.slept == [pytest.approx(wait, abs=30 if wait > 1000 else 1e-6)]
 
@@ -407,7 +410,9 @@ async def test_a_turn_is_taken_for_each_request_and_not_kept_while_waiting() -> 
 
     retrier = Retrier(RetryPolicy(), timing=Timing(sleep=sleep))
     settings = ChatSettings(model="m", max_tokens=100)
-    async with EndpointModel(mocked(handler), settings, retrier=retrier, prices={}, rate_limiter=turns) as model:
+    async with EndpointModel(
+        Exchanger(mocked(handler), settings, retrier=retrier, prices={}, rate_limiter=turns)
+    ) as model:
         reply = await model.ask(ASKED)
         assert (reply.text, reply.waited_s) == ("hi", 4.0)
         await model.ask(ASKED)
@@ -432,7 +437,7 @@ async def test_a_refusal_waits_for_its_turn_and_is_no_failed_attempt(closed_s: f
 
     retrier = waits.retrier(max_attempts=2, max_retry_s=600.0)
     async with EndpointModel(
-        mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, rate_limiter=turns
+        Exchanger(mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, rate_limiter=turns)
     ) as model:
         if requests == 1:
             with pytest.raises(ModelUnavailable, match="HTTP 429"):
@@ -457,7 +462,7 @@ async def test_time_spent_waiting_for_turns_is_no_time_spent_retrying() -> None:
     timing = Timing(monotonic=lambda: passed[0] + waits.monotonic(), sleep=waits.sleep, chance=lambda: 0.5)
     retrier = Retrier(RetryPolicy(max_retry_s=60.0), timing=timing)
     async with EndpointModel(
-        mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, rate_limiter=turns
+        Exchanger(mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, rate_limiter=turns)
     ) as model:
         assert (await model.ask(ASKED)).usage.requests == 3
 

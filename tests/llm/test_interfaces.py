@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from harness.errors import ConfigError, ModelRejected, ModelUnavailable, RequestRefused
-from harness.llm.circuit_breaker import CircuitBreakerModel
+from harness.llm.circuit_breaker import CircuitBreakerModel, OutageWaiter
 from harness.llm.endpoint import Endpoint
 from harness.llm.http_client import bounded_client
 from harness.llm.limiter import Clock, Limiter
@@ -151,7 +151,9 @@ async def test_an_outage_opens_the_circuit_and_an_answer_closes_it(api: str) -> 
     breaker = Breaker(waits)
     async with scripted({"do": "503", "on": {"first": 8}}, waits=waits, api=api) as (model, _):
         model._exchanger.rate_limiter = breaker.limiter
-        guarded = CircuitBreakerModel(model, breaker.limiter, max_outage_s=3600.0, monotonic=waits.monotonic)
+        guarded = CircuitBreakerModel(
+            model, OutageWaiter(breaker.limiter, max_outage_s=3600.0, monotonic=waits.monotonic)
+        )
         with pytest.raises(ModelUnavailable):
             await model.ask(ASKED)
         assert await breaker.limiter.outage("no answer", 8) is not None and "paused" in breaker.said[0]

@@ -88,7 +88,7 @@ async def asking(station: Station, waits: Waits, **settings: Any) -> AsyncIterat
     async with serving(station) as port:
         endpoint = Endpoint(EndpointSettings(base_url=f"http://127.0.0.1:{port}/v2", api_key=KEY))
         asked = ChatSettings(model="m", api="telegraph", timeout_s=5.0, **settings)
-        async with EndpointModel(endpoint, asked, retrier=waits.retrier(), prices={}) as model:
+        async with EndpointModel(Exchanger(endpoint, asked, retrier=waits.retrier(), prices={})) as model:
             yield model
 
 

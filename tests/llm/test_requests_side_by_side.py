@@ -10,6 +10,7 @@ from harness.api import Message, Reply
 from harness.codec import JsonObject
 from harness.errors import ModelUnavailable
 from harness.llm.cached_model import CachedModel
+from harness.llm.request_digest import RequestDigest
 from harness.llm.request_scope import RequestScope, requests_of
 from harness.protocols import StoredReply
 
@@ -49,7 +50,7 @@ class Empty:
 async def test_a_record_names_what_was_answered_and_one_that_fails_later_is_withdrawn() -> None:
     scope, held = RequestScope("1", 0), Held("answered", "fails", "later")
     wire: Any = Wire()
-    model = CachedModel(held, wire, Empty(), address={}, redact=bytes)
+    model = CachedModel(held, wire, Empty(), RequestDigest(wire, address={}, redact=bytes))
 
     async def ask(text: str) -> tuple[str, ...]:
         await model.ask([Message(role="user", content=text)])

@@ -16,7 +16,7 @@ from harness.llm.endpoint_model import EndpointModel
 from harness.llm.exchange import Exchanger
 from harness.llm.passthrough import ForeignRequest, Passthrough
 from harness.llm.permits import Unlimited
-from harness.llm.providers.chat import read_tokens
+from harness.llm.providers.chat import ChatCompletions
 from harness.llm.recorded_answer import tokens_of
 from harness.llm.token_ids import TokenIds, without_tokens
 from harness.loopback_server import serving
@@ -46,7 +46,7 @@ async def asking(
             token_ids=token_ids,
         )
         try:
-            async with EndpointModel(endpoint, chat, retrier=retrier, prices={}, token_ids=token_ids) as own:
+            async with EndpointModel(Exchanger(endpoint, chat, retrier=retrier, prices={}), token_ids=token_ids) as own:
                 yield own, passthrough, url
         finally:
             await passthrough.close()
@@ -171,7 +171,7 @@ def completion(choice: Any, **more: Any) -> bytes:
 )
 def test_tokens_are_read_in_both_spellings_and_never_made_up(content: bytes, found: Any) -> None:
     expected = None if found is None else Tokens(prompt_ids=found[0], completion_ids=found[1], logprobs=found[2])
-    assert read_tokens(content) == expected
+    assert ChatCompletions().tokens(content) == expected
 
 
 def test_an_answer_without_tokens_is_the_same_else() -> None:

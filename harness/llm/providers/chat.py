@@ -73,7 +73,9 @@ class ChatCompletions(SdkProvider):
         self, tools: Sequence[Tool | ComputerTool], settings: ChatSettings
     ) -> "list[ChatCompletionFunctionToolParam]":
         """See `ModelProvider.offered`."""
-        return plain_tools(tools)
+        if any(isinstance(tool, ComputerTool) for tool in tools):
+            raise ConfigError("chat completions have no computer tool; choose llm.api=responses or llm.api=messages")
+        return [_plain_tool(tool) for tool in tools if isinstance(tool, Tool)]
 
     def function(self, tool: Mapping[str, Any]) -> JsonObject | None:
         """See `ModelProvider.function`."""
@@ -84,11 +86,50 @@ class ChatCompletions(SdkProvider):
 
     def read(self, content: bytes) -> Answer:
         """See `ModelProvider.read`."""
-        return read_completion(content)
+        data = parsed(content)
+        choice, message = _choice(data)
+        if message is None:
+            raise NoAnswer(f"malformed answer, no choices[0].message: {excerpt(content)}", data)
+        counts = mapping(data.get("usage"))
+        prompt, completion = (token_details(counts, kind) for kind in ("prompt", "completion"))
+        finish = choice.get("finish_reason")
+        if finish == "error":  # of a gateway, whose provider failed in the middle of the answer
+            raise RetryableError(f"the answer ends with an error: {excerpt(dumps(choice.get('error')))}")
+        refusal = whole(message.get("refusal"))
+        return Answer(
+            text=_text(message.get("content")),
+            model=short(data.get("model")),
+            prompt_tokens=count(counts.get("prompt_tokens")),
+            completion_tokens=_completion_tokens(counts),
+            cached_tokens=count(prompt.get("cached_tokens")),
+            cache_write_tokens=count(prompt.get("cache_write_tokens")),  # OpenRouter, which serves Claude
+            reasoning_tokens=count(completion.get("reasoning_tokens")),
+            tool_calls=tuple(_calls(message.get("tool_calls"))),
+            finish_reason="refusal" if refusal else _FINISHES.get(str(finish), ""),
+            refusal=refusal,
+            reasoning=next((text for name in _REASONING if (text := whole(message.get(name)))), ""),
+            items=_items(message),
+        )
 
     def joined(self, events: Sequence[JsonObject]) -> bytes:
         """See `ModelProvider.joined`."""
-        return completion_of(events)
+        text, ended, body, sampled = "", None, JsonObject(), JsonObject()
+        calls: dict[str, JsonObject] = {}
+        for event in events:
+            body |= {name: event[name] for name in ("model", "usage", "prompt_token_ids") if event.get(name)}
+            for choice in mappings(event.get("choices"))[:1]:
+                _add_tokens(sampled, choice)
+                delta = mapping(choice.get("delta"))
+                text += whole(delta.get("content"))
+                _add_calls(calls, delta)
+                ended = choice.get("finish_reason") or ended
+        if "usage" in body and not any(event.get("choices") for event in events):
+            return dumps({**body, "choices": []})  # the prompt was blocked
+        if ended is None:
+            raise RetryableError("the streamed answer was cut off")
+        called = {"tool_calls": list(calls.values())} if calls else {}
+        choice = {"message": {"role": "assistant", "content": text, **called}, "finish_reason": ended, **sampled}
+        return dumps({**body, "choices": [choice]})
 
     def token_request(self, body: Mapping[str, Any]) -> JsonObject:
         """See `ModelProvider.token_request`; in both spellings of vLLM, of which old versions know the second only."""
@@ -100,8 +141,21 @@ class ChatCompletions(SdkProvider):
         return {key: value for key, value in asked.items() if key not in body}
 
     def tokens(self, content: bytes) -> Tokens | None:
-        """See `ModelProvider.tokens`."""
-        return read_tokens(content)
+        """See `ModelProvider.tokens`; in either spelling of vLLM."""
+        try:
+            data = parsed(content)
+        except RetryableError:
+            return None
+        if not isinstance(data, dict) or not (choices := mappings(data.get("choices"))):
+            return None
+        logprobs = _logprobs(choices[0])
+        sampled = _ids(choices[0].get("token_ids")) or _ids([_named_id(one.get("token")) for one in logprobs])
+        found = Tokens(
+            prompt_ids=_ids(data.get("prompt_token_ids")),
+            completion_ids=sampled,
+            logprobs=tuple(_logprob(one.get("logprob")) for one in logprobs),
+        )
+        return found if found.prompt_ids or found.completion_ids or found.logprobs else None
 
     def connect(self, endpoint: Endpoint, settings: ChatSettings) -> Connection:
         """See `SdkProvider.connect`."""
@@ -157,13 +211,6 @@ def plain_call(call: ToolCall) -> JsonObject:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
-def plain_tools(tools: Sequence[Tool | ComputerTool]) -> "list[ChatCompletionFunctionToolParam]":
-    """Raises: ConfigError: chat completions know no computer tool."""
-    if any(isinstance(tool, ComputerTool) for tool in tools):
-        raise ConfigError("chat completions have no computer tool; choose llm.api=responses or llm.api=messages")
-    return [_plain_tool(tool) for tool in tools if isinstance(tool, Tool)]
-
-
 def _plain_tool(tool: Tool) -> "ChatCompletionFunctionToolParam":
     function: FunctionDefinition = {
         "name": tool.name,
@@ -173,34 +220,6 @@ def _plain_tool(tool: Tool) -> "ChatCompletionFunctionToolParam":
     if tool.strict:
         function["strict"] = True
     return {"type": "function", "function": function}
-
-
-def read_completion(content: bytes) -> Answer:
-    """Raises: RetryableError: not JSON, or not a chat completion."""
-    data = parsed(content)
-    choice, message = _choice(data)
-    if message is None:
-        raise NoAnswer(f"malformed answer, no choices[0].message: {excerpt(content)}", data)
-    counts = mapping(data.get("usage"))
-    prompt, completion = (token_details(counts, kind) for kind in ("prompt", "completion"))
-    finish = choice.get("finish_reason")
-    if finish == "error":  # of a gateway, whose provider failed in the middle of the answer
-        raise RetryableError(f"the answer ends with an error: {excerpt(dumps(choice.get('error')))}")
-    refusal = whole(message.get("refusal"))
-    return Answer(
-        text=_text(message.get("content")),
-        model=short(data.get("model")),
-        prompt_tokens=count(counts.get("prompt_tokens")),
-        completion_tokens=_completion_tokens(counts),
-        cached_tokens=count(prompt.get("cached_tokens")),
-        cache_write_tokens=count(prompt.get("cache_write_tokens")),  # OpenRouter, which serves Claude
-        reasoning_tokens=count(completion.get("reasoning_tokens")),
-        tool_calls=tuple(_calls(message.get("tool_calls"))),
-        finish_reason="refusal" if refusal else _FINISHES.get(str(finish), ""),
-        refusal=refusal,
-        reasoning=next((text for name in _REASONING if (text := whole(message.get(name)))), ""),
-        items=_items(message),
-    )
 
 
 def _completion_tokens(counts: Mapping[str, Any]) -> int:
@@ -255,51 +274,12 @@ def _text(content: Any) -> str:
     return whole(content)
 
 
-def completion_of(events: Sequence[JsonObject]) -> bytes:
-    """The chat completion that the chunks add up to."""
-    text, ended, body, sampled = "", None, JsonObject(), JsonObject()
-    calls: dict[str, JsonObject] = {}
-    for event in events:
-        body |= {name: event[name] for name in ("model", "usage", "prompt_token_ids") if event.get(name)}
-        for choice in mappings(event.get("choices"))[:1]:
-            _add_tokens(sampled, choice)
-            delta = mapping(choice.get("delta"))
-            text += whole(delta.get("content"))
-            _add_calls(calls, delta)
-            ended = choice.get("finish_reason") or ended
-    if "usage" in body and not any(event.get("choices") for event in events):
-        return dumps({**body, "choices": []})  # the prompt was blocked
-    if ended is None:
-        raise RetryableError("the streamed answer was cut off")
-    called = {"tool_calls": list(calls.values())} if calls else {}
-    choice = {"message": {"role": "assistant", "content": text, **called}, "finish_reason": ended, **sampled}
-    return dumps({**body, "choices": [choice]})
-
-
 def _add_tokens(sampled: JsonObject, choice: Mapping[str, Any]) -> None:
     """The tokens of one chunk."""
     if isinstance(ids := choice.get("token_ids"), list):
         sampled.setdefault("token_ids", []).extend(ids)
     if found := _logprobs(choice):
         sampled.setdefault("logprobs", {"content": []})["content"].extend(found)
-
-
-def read_tokens(content: bytes) -> Tokens | None:
-    """Token ids of a chat completion, in either spelling of vLLM, and log probabilities; None = there are none."""
-    try:
-        data = parsed(content)
-    except RetryableError:
-        return None
-    if not isinstance(data, dict) or not (choices := mappings(data.get("choices"))):
-        return None
-    logprobs = _logprobs(choices[0])
-    sampled = _ids(choices[0].get("token_ids")) or _ids([_named_id(one.get("token")) for one in logprobs])
-    found = Tokens(
-        prompt_ids=_ids(data.get("prompt_token_ids")),
-        completion_ids=sampled,
-        logprobs=tuple(_logprob(one.get("logprob")) for one in logprobs),
-    )
-    return found if found.prompt_ids or found.completion_ids or found.logprobs else None
 
 
 def _logprobs(choice: Mapping[str, Any]) -> list[Mapping[str, Any]]:

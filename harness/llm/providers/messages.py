@@ -90,11 +90,51 @@ class Messages(SdkProvider):
 
     def read(self, content: bytes) -> Answer:
         """See `ModelProvider.read`."""
-        return read_message(content)
+        data = parsed(content)
+        if not isinstance(data, dict) or not isinstance(data.get("content"), list):
+            raise NoAnswer(f"malformed answer, no content: {excerpt(content)}", data)
+        blocks = mappings(data["content"])
+        counts = mapping(data.get("usage"))
+        details, lifetimes = mapping(counts.get("output_tokens_details")), mapping(counts.get("cache_creation"))
+        cached, written = (count(counts.get(f"cache_{name}_input_tokens")) for name in ("read", "creation"))
+        finish = _FINISHES.get(str(data.get("stop_reason")), "")
+        return Answer(
+            text="".join(whole(block.get("text")) for block in blocks if block.get("type") == "text"),
+            model=short(data.get("model")),
+            # Unlike OpenAI's, its count of input leaves out what the cache held or took.
+            prompt_tokens=count(counts.get("input_tokens")) + cached + written,
+            completion_tokens=count(counts.get("output_tokens")),
+            cached_tokens=cached,
+            cache_write_tokens=written,
+            cache_write_1h_tokens=count(lifetimes.get("ephemeral_1h_input_tokens")),
+            reasoning_tokens=count(details.get("thinking_tokens")),
+            tool_calls=tuple(_call(block) for block in blocks if block.get("type") == "tool_use"),
+            finish_reason=finish,
+            refusal=_refusal(data) if finish == "refusal" else "",
+            reasoning="\n".join(text for block in blocks if (text := whole(block.get("thinking")))),
+            items=() if all(_is_plain(block) for block in blocks) else tuple(blocks),
+        )
 
     def joined(self, events: Sequence[JsonObject]) -> bytes:
         """See `ModelProvider.joined`; calls of functions are left out."""
-        return message_of(events)
+        message: JsonObject = {}
+        usage: JsonObject = {}
+        text, ended = "", False
+        for event in events:
+            match event:
+                case {"type": "message_start", "message": dict(begun)}:
+                    message = begun
+                    usage |= _counts(begun)
+                case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(more)}}:
+                    text += more
+                case {"type": "message_delta", "delta": dict(changed)}:
+                    message = {**message, **changed}
+                    usage |= _counts(event)
+                case {"type": "message_stop"}:
+                    ended = True
+        if not ended:
+            raise RetryableError("the streamed answer was cut off")
+        return dumps({**message, "content": [{"type": "text", "text": text}], "usage": usage})
 
     def connect(self, endpoint: Endpoint, settings: ChatSettings) -> Connection:
         """See `SdkProvider.connect`."""
@@ -211,34 +251,6 @@ def _mark_before_newest(turns: list[JsonObject]) -> None:
                 return
 
 
-def read_message(content: bytes) -> Answer:
-    """Raises: RetryableError: not JSON, or no message."""
-    data = parsed(content)
-    if not isinstance(data, dict) or not isinstance(data.get("content"), list):
-        raise NoAnswer(f"malformed answer, no content: {excerpt(content)}", data)
-    blocks = mappings(data["content"])
-    counts = mapping(data.get("usage"))
-    details, lifetimes = mapping(counts.get("output_tokens_details")), mapping(counts.get("cache_creation"))
-    cached, written = (count(counts.get(f"cache_{name}_input_tokens")) for name in ("read", "creation"))
-    finish = _FINISHES.get(str(data.get("stop_reason")), "")
-    return Answer(
-        text="".join(whole(block.get("text")) for block in blocks if block.get("type") == "text"),
-        model=short(data.get("model")),
-        # Unlike OpenAI's, its count of input leaves out what the cache held or took.
-        prompt_tokens=count(counts.get("input_tokens")) + cached + written,
-        completion_tokens=count(counts.get("output_tokens")),
-        cached_tokens=cached,
-        cache_write_tokens=written,
-        cache_write_1h_tokens=count(lifetimes.get("ephemeral_1h_input_tokens")),
-        reasoning_tokens=count(details.get("thinking_tokens")),
-        tool_calls=tuple(_call(block) for block in blocks if block.get("type") == "tool_use"),
-        finish_reason=finish,
-        refusal=_refusal(data) if finish == "refusal" else "",
-        reasoning="\n".join(text for block in blocks if (text := whole(block.get("thinking")))),
-        items=() if all(_is_plain(block) for block in blocks) else tuple(blocks),
-    )
-
-
 def _is_plain(block: Mapping[str, Any]) -> bool:
     return block.get("type") in _PLAIN and "toolset_name" not in block
 
@@ -254,28 +266,6 @@ def _call(block: Mapping[str, Any]) -> ToolCall:
     if block.get("toolset_name") == COMPUTER and isinstance(arguments, dict):
         name, arguments = COMPUTER, {"action": name, **arguments}
     return ToolCall(id=whole(block.get("id")), name=name, arguments=dumps(arguments).decode())
-
-
-def message_of(events: Sequence[JsonObject]) -> bytes:
-    """The message that the events add up to; calls of functions are left out."""
-    message: JsonObject = {}
-    usage: JsonObject = {}
-    text, ended = "", False
-    for event in events:
-        match event:
-            case {"type": "message_start", "message": dict(begun)}:
-                message = begun
-                usage |= _counts(begun)
-            case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(more)}}:
-                text += more
-            case {"type": "message_delta", "delta": dict(changed)}:
-                message = {**message, **changed}
-                usage |= _counts(event)
-            case {"type": "message_stop"}:
-                ended = True
-    if not ended:
-        raise RetryableError("the streamed answer was cut off")
-    return dumps({**message, "content": [{"type": "text", "text": text}], "usage": usage})
 
 
 def _counts(event: JsonObject) -> JsonObject:

@@ -73,11 +73,38 @@ class Responses(SdkProvider):
 
     def read(self, content: bytes) -> Answer:
         """See `ModelProvider.read`."""
-        return read_response(content)
+        data = parsed(content)
+        if not isinstance(data, dict) or not isinstance(data.get("output"), list):
+            raise NoAnswer(f"malformed answer, no output: {excerpt(content)}", data)
+        if (status := data.get("status")) in (*_FAILED, *_PENDING):
+            why = f"the response is {status}: {excerpt(dumps(data.get('error')))}"
+            raise NoAnswer(why, data, is_pending=status in _PENDING)
+        output = mappings(data["output"])
+        calls = [call for item in output for call in _calls(item)]
+        texts, refusals = (_said(output, kind, key) for kind, key in (("output_text", "text"), ("refusal", "refusal")))
+        counts = mapping(data.get("usage"))
+        prompt, completion = (token_details(counts, kind) for kind in ("input", "output"))
+        return Answer(
+            text="".join(texts),
+            model=short(data.get("model")),
+            prompt_tokens=count(counts.get("input_tokens")),
+            completion_tokens=count(counts.get("output_tokens")),
+            cached_tokens=count(prompt.get("cached_tokens")),
+            cache_write_tokens=count(prompt.get("cache_write_tokens")),
+            reasoning_tokens=count(completion.get("reasoning_tokens")),
+            tool_calls=tuple(calls),
+            finish_reason="refusal" if refusals else _finish(data, calls),
+            refusal="".join(refusals),
+            reasoning="\n".join(_reasoning(output)),
+            items=() if all(item.get("type") in ("message", "function_call") for item in output) else tuple(output),
+        )
 
     def joined(self, events: Sequence[JsonObject]) -> bytes:
         """See `ModelProvider.joined`."""
-        return response_of(events)
+        whole_response = next((event.get("response") for event in events if event.get("type") in _ENDED), None)
+        if whole_response is None:
+            raise RetryableError("the streamed answer was cut off")
+        return dumps(whole_response)
 
     def connect(self, endpoint: Endpoint, settings: ChatSettings) -> Connection:
         """See `SdkProvider.connect`."""
@@ -171,35 +198,6 @@ def _part(part: Mapping[str, Any]) -> Mapping[str, Any]:
     return part
 
 
-def read_response(content: bytes) -> Answer:
-    """Raises: RetryableError: not JSON, or no response that came to an end."""
-    data = parsed(content)
-    if not isinstance(data, dict) or not isinstance(data.get("output"), list):
-        raise NoAnswer(f"malformed answer, no output: {excerpt(content)}", data)
-    if (status := data.get("status")) in (*_FAILED, *_PENDING):
-        why = f"the response is {status}: {excerpt(dumps(data.get('error')))}"
-        raise NoAnswer(why, data, is_pending=status in _PENDING)
-    output = mappings(data["output"])
-    calls = [call for item in output for call in _calls(item)]
-    texts, refusals = (_said(output, kind, key) for kind, key in (("output_text", "text"), ("refusal", "refusal")))
-    counts = mapping(data.get("usage"))
-    prompt, completion = (token_details(counts, kind) for kind in ("input", "output"))
-    return Answer(
-        text="".join(texts),
-        model=short(data.get("model")),
-        prompt_tokens=count(counts.get("input_tokens")),
-        completion_tokens=count(counts.get("output_tokens")),
-        cached_tokens=count(prompt.get("cached_tokens")),
-        cache_write_tokens=count(prompt.get("cache_write_tokens")),
-        reasoning_tokens=count(completion.get("reasoning_tokens")),
-        tool_calls=tuple(calls),
-        finish_reason="refusal" if refusals else _finish(data, calls),
-        refusal="".join(refusals),
-        reasoning="\n".join(_reasoning(output)),
-        items=() if all(item.get("type") in ("message", "function_call") for item in output) else tuple(output),
-    )
-
-
 def _finish(data: Mapping[str, Any], calls: Sequence[ToolCall]) -> str:
     match data:
         case {"status": "incomplete", "incomplete_details": {"reason": str(reason)}}:
@@ -237,11 +235,3 @@ def _calls(item: Mapping[str, Any]) -> list[ToolCall]:
                 for action in single or mappings(item.get("actions"))
             ]
     return []
-
-
-def response_of(events: Sequence[JsonObject]) -> bytes:
-    """The response that the last event holds."""
-    whole_response = next((event.get("response") for event in events if event.get("type") in _ENDED), None)
-    if whole_response is None:
-        raise RetryableError("the streamed answer was cut off")
-    return dumps(whole_response)
