@@ -11,13 +11,12 @@ from harness.escape import markdown_cell, one_line, visible
 from harness.reports.basis import facts
 from harness.runs.about import RunInfo
 from harness.runs.baselines import Baseline, rate_of, sentence
-from harness.runs.figures import headline
+from harness.runs.figures import SUITE_HEADS, headline, suite_table
 from harness.runs.format import percent
 from harness.runs.judge_error import judge_sentence
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
 from harness.runs.results import Result
 from harness.runs.statistics import Statistics
-from harness.runs.suite_rates import SUITE_HEADS, suite_table
 from harness.runs.trials import amount
 
 MOST_ANNOTATIONS = 10

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from harness.escape import one_line
-from harness.runs.figures import as_data
+from harness.runs.figures import as_data, suite_data
 from harness.runs.outcome import PASSED, UNSCORED
 from harness.runs.results import Result
 from harness.runs.statistics import Statistics, statistics_of
@@ -81,7 +81,7 @@ def as_json(summary: Summary, *, made_with: Mapping[str, object] | None = None) 
         "trials": None if found.trials is None else _trials(found.trials),
         "priced": found.all.priced,
         "working_s": round(found.all.working_s, 3),
-        **({} if found.suite is None else {"suite": found.suite}),
+        **({} if found.suite is None else {"suite": suite_data(found.suite)}),
         "by_site": {site.name: as_data(site) for site in found.sites},
         "dialect_disagreements": found.disagreements,
         "judges": [{"judge": one.judge, "prompt": one.prompt, "episodes": one.episodes} for one in found.judges],

@@ -16,12 +16,11 @@ from harness.reports.basis import basis
 from harness.reports.basis import sentence as made_with
 from harness.reports.summary import Invocation, Summary
 from harness.runs.baselines import Baseline, agent_of, rate_of, sentence
-from harness.runs.figures import further
+from harness.runs.figures import SUITE_HEADS, cells, further, suite_table
 from harness.runs.format import percent, precise_cost
 from harness.runs.judge_error import judge_sentence, with_errors
-from harness.runs.statistics import Group, Statistics
-from harness.runs.suite_rates import SUITE_HEADS, SuiteRates, suite_table
-from harness.runs.trials import Trials, amount, counted_briefly
+from harness.runs.statistics import Group, Statistics, SuiteRates
+from harness.runs.trials import Trials, amount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,11 +214,7 @@ def _limited(now: Invocation) -> str:
 def _cells(group: Group, priced: bool, baselines: list[str]) -> tuple[str, ...]:
     scored = group.of_scored
     return (
-        counted_briefly(group.tasks, group.episodes, is_even=group.is_even),
-        str(group.passed),
-        str(group.failed),
-        str(group.unscored),
-        f"{group.rate.value:.1%}",
+        *cells(group),
         "-" if scored is None else f"{scored:.1%}",
         *baselines,
         f"{group.tokens:,}",

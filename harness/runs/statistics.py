@@ -14,14 +14,13 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from harness.evaluators.result import DIALECTS
-from harness.records import Usage
+from harness.records import Usage, benchmark_of
 from harness.runs.attribution import Attributed, attributed
-from harness.runs.intervals import Interval, is_clustered, rate_of, wilson
+from harness.runs.intervals import Interval, is_clustered, rate_of, weighted_mean, wilson
 from harness.runs.judge_error import JudgeUse, check_files, counted_uses, with_errors
 from harness.runs.notes import attributed_notes, corrected_notes, rescored_name, rescored_notes, unconfined_notes
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
 from harness.runs.results import Result
-from harness.runs.suite_rates import SuiteEpisode, SuiteRates, suite_rates
 from harness.runs.trials import Trials, counted, trials_of
 from harness.runs.verified import VerifiedAgreement, agreement
 
@@ -31,7 +30,7 @@ _NOTHING = Usage()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """What some episodes come to together: all of a run, those of a site, those of an intent template."""
+    """What some episodes come to together: all of a run, those of a site, a benchmark or an intent template."""
 
     name: str = "all"
     tasks: int = 0
@@ -101,6 +100,17 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRates:
+    """All benchmarks of a suite that have an episode, and the mean of their rates."""
+
+    benchmarks: tuple[Group, ...]
+    weights: tuple[float, ...]
+    """That of each benchmark, as a share of all."""
+    mean: Interval
+    """Each benchmark counts by its weight, however many tasks it has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
     """What a run comes to, in one scoring."""
 
@@ -152,7 +162,7 @@ def statistics_of(
         templates=_templates(results),
         causes=_causes(results),
         trials=repeated(results),
-        suite=suite_rates((SuiteEpisode(one.task_id, one.cluster, one.status) for one in results), weights),
+        suite=_suite(results, weights),
         disagreements=tuple(dict.fromkeys(one.task_id for one in results if one.is_disputed)),
         judges=counted_uses(one.judged for one in results if one.judged is not None),
         notes=(
@@ -227,6 +237,17 @@ def _group(name: str, results: Sequence[Result], cluster: Callable[[Result], str
 def _total(usages: Iterable[Usage]) -> Usage:
     """Most episodes have neither judge nor parent: to compare is a quarter of the work of adding nothing."""
     return sum((one for one in usages if one != _NOTHING), _NOTHING)
+
+
+def _suite(results: Iterable[Result], weights: Mapping[str, float]) -> SuiteRates | None:
+    """None when there are no weights, as the run is not a suite, or no episode."""
+    found = _among(results, lambda one: benchmark_of(one.task_id)) if weights else {}
+    if not (whole := sum(weights[name] for name in found if name in weights)):
+        return None
+    groups = tuple(_group(name, found[name]) for name in weights if name in found)
+    shares = tuple(weights[group.name] / whole for group in groups)
+    mean = weighted_mean([(group.rate, share) for group, share in zip(groups, shares, strict=True)])
+    return SuiteRates(benchmarks=groups, weights=shares, mean=mean)
 
 
 def _templates(results: Iterable[Result]) -> tuple[Group, ...]:
