@@ -16,7 +16,7 @@ from harness.runs.about import DESCRIPTION
 from harness.runs.figures import as_data
 from harness.runs.format import percent
 from harness.runs.judge_error import judge_sentence, with_errors
-from harness.runs.made_by import package_versions, undeclared
+from harness.runs.made_by import package_versions, sites_said, tree_of
 from harness.runs.statistics import Statistics
 
 _LONGEST = 120
@@ -34,7 +34,7 @@ def basis(folder: Path, dialect: str, found: Statistics) -> dict[str, object]:
         found: The statistics that are shown.
     """
     run = DESCRIPTION.glimpse(folder) or {}
-    revision, browser, packages = _tree(run.get("revision")), _tree(run.get("browser")), package_versions(run)
+    revision, browser, packages = tree_of(run.get("revision")), tree_of(run.get("browser")), package_versions(run)
     sites, earlier = run.get("sites"), run.get("earlier")
     return {
         "harness": _text(run.get("harness")),
@@ -42,7 +42,7 @@ def basis(folder: Path, dialect: str, found: Statistics) -> dict[str, object]:
         "dirty": revision.get("dirty") if isinstance(revision.get("dirty"), bool) else None,
         "browser": _text(browser.get("version")) or _text(browser.get("program")),
         "packages": digest(packages) if packages else None,
-        "sites": {str(name)[:_LONGEST]: _text(version) for name, version in _tree(sites).items()},
+        "sites": {str(name)[:_LONGEST]: _text(version) for name, version in tree_of(sites).items()},
         "agent": _text(run.get("agent")),
         "model": _text(run.get("model")),
         "prompt": _text(run.get("prompt")),
@@ -58,8 +58,6 @@ def basis(folder: Path, dialect: str, found: Statistics) -> dict[str, object]:
 
 def facts(found: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     """Name and value of each fact of `basis`, as they are shown."""
-    sites = _tree(found["sites"])
-    declared = ", ".join(f"{name} {version}" for name, version in sites.items() if version)
     earlier, drifts, judges = found["earlier_environments"], found["accepted_drifts"], found["judges"]
     dirty = {True: ", with uncommitted changes", None: ""}.get(found["dirty"], "")  # type: ignore[call-overload]
     commit = found["revision"]
@@ -67,7 +65,7 @@ def facts(found: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
         ("Cairn", f"{found['harness'] or UNKNOWN}, revision {str(commit)[:_SHORT] if commit else UNKNOWN}{dirty}"),
         ("browser", str(found["browser"] or UNKNOWN)),
         ("packages", _short(found["packages"])),
-        ("sites", "; ".join(filter(None, (declared, undeclared(sites.items())))) or UNKNOWN),
+        ("sites", sites_said(tree_of(found["sites"])) or UNKNOWN),
         ("agent", f"{found['agent'] or UNKNOWN}, model {found['model'] or UNKNOWN}, prompt {_short(found['prompt'])}"),
         ("scoring", str(found["scoring"])),
         ("from the reply cache", percent(_number(found["cached_share"]))),
@@ -81,7 +79,7 @@ def facts(found: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
 
 def sentence(found: Mapping[str, object]) -> str:
     """What a reader of the table looks for first, in one line: nothing that is zero, unknown or a digest."""
-    commit, sites = found["revision"], _tree(found["sites"])
+    commit, sites = found["revision"], tree_of(found["sites"])
     revision = f" ({str(commit)[:_SHORT]}{', uncommitted changes' if found['dirty'] else ''})" if commit else ""
     cached, divergences = _number(found["cached_share"]), found["divergences"]
     earlier, drifts = found["earlier_environments"], found["accepted_drifts"]
@@ -112,10 +110,6 @@ def _short(value: object) -> str:
 
 def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
-
-
-def _tree(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
 
 
 def _text(value: object) -> str | None:

@@ -11,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.errors import ExitCode
-from harness.escape import flat, one_line
+from harness.escape import one_line
 from harness.reports.basis import basis
 from harness.reports.basis import sentence as made_with
+from harness.reports.console import say
 from harness.reports.summary import Invocation, Summary
 from harness.runs.baselines import Baseline, agent_of, rate_of, sentence
 from harness.runs.figures import SUITE_HEADS, cells, further, suite_table
@@ -60,9 +61,9 @@ def print_summary(
     if found.suite is not None:
         print_suite(console, found.suite)
     for line in (*summary.missed, *_said(summary, baselines, Path(folder))):
-        _say(console, line)
+        say(console, line)
     now, played = summary.invocation, "task" if found.all.tasks == found.all.episodes else "episode"
-    _say(
+    say(
         console,
         f"this invocation: {amount(now.episodes_run, played)}, {amount(now.model_requests, 'model request')}"
         f"{_limited(now)}, {amount(now.browser_starts, 'browser start')}, {now.wall_s:.1f} s;"
@@ -70,9 +71,9 @@ def print_summary(
     )
     if now.site_pauses:
         paused = ", ".join(f"{one_line(site)} for {seconds:.0f} s" for site, seconds in now.site_pauses.items())
-        _say(console, f"tasks were paused while their site was down: {paused}")
+        say(console, f"tasks were paused while their site was down: {paused}")
     for advice in _advice(found.all.unscored, left, folder):
-        _say(console, advice)
+        say(console, advice)
 
 
 def _said(summary: Summary, baselines: Collection[Baseline], folder: Path) -> Iterator[str]:
@@ -170,10 +171,6 @@ def _at_k(trials: Trials) -> str:
     )
 
 
-def _say(console: Console, text: str) -> None:
-    console.print(flat(text), markup=False, highlight=False, soft_wrap=True)
-
-
 def exit_code(
     console: Console,
     found: Group,
@@ -192,7 +189,7 @@ def exit_code(
         left_out: See `harness.runs.Run.left_out`.
     """
     for line in (*low, *map(str, left_out)):
-        _say(console, line)
+        say(console, line)
     # What is unscored may still pass: alone it ends with `UNSCORED`, not with `BELOW`.
     at_most = (found.passed + found.unscored) / found.episodes if found.episodes else 1.0
     # Divided, not multiplied: 0.55 * 100 is a little above 55.
