@@ -6,9 +6,10 @@ run. `summary.json` and `summary.md` hold all of it; the line below the table ho
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from harness.actions.truncate import cut
-from harness.codec import digest
+from harness.codec import JsonObject, digest
 from harness.errors import UnsafeFile
 from harness.escape import one_line
 from harness.files import safe_files
@@ -25,7 +26,7 @@ _SHORT = 12
 UNKNOWN = "unknown"
 
 
-def basis(folder: Path, dialect: str, found: Statistics) -> dict[str, object]:
+def basis(folder: Path, dialect: str, found: Statistics) -> JsonObject:
     """The facts, as `summary.json` has them; null = unknown.
 
     Args:
@@ -56,32 +57,32 @@ def basis(folder: Path, dialect: str, found: Statistics) -> dict[str, object]:
     }
 
 
-def facts(found: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+def facts(found: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Name and value of each fact of `basis`, as they are shown."""
     earlier, drifts, judges = found["earlier_environments"], found["accepted_drifts"], found["judges"]
-    dirty = {True: ", with uncommitted changes", None: ""}.get(found["dirty"], "")  # type: ignore[call-overload]
+    dirty = ", with uncommitted changes" if found["dirty"] else ""
     commit = found["revision"]
     return (
-        ("Cairn", f"{found['harness'] or UNKNOWN}, revision {str(commit)[:_SHORT] if commit else UNKNOWN}{dirty}"),
+        ("Cairn", f"{found['harness'] or UNKNOWN}, revision {_short(commit)}{dirty}"),
         ("browser", str(found["browser"] or UNKNOWN)),
         ("packages", _short(found["packages"])),
-        ("sites", sites_said(tree_of(found["sites"])) or UNKNOWN),
+        ("sites", sites_said(found["sites"]) or UNKNOWN),
         ("agent", f"{found['agent'] or UNKNOWN}, model {found['model'] or UNKNOWN}, prompt {_short(found['prompt'])}"),
         ("scoring", str(found["scoring"])),
-        ("from the reply cache", percent(_number(found["cached_share"]))),
+        ("from the reply cache", percent(found["cached_share"])),
         ("divergences", str(found["divergences"])),
         ("unscored", str(found["unscored"])),
-        ("judge", "; ".join(map(str, judges)) if isinstance(judges, list) and judges else "none"),
+        ("judge", "; ".join(judges) or "none"),
         *((("earlier environments", str(earlier)),) if earlier else ()),
         *((("accepted drifts", str(drifts)),) if drifts else ()),
     )
 
 
-def sentence(found: Mapping[str, object]) -> str:
+def sentence(found: Mapping[str, Any]) -> str:
     """What a reader of the table looks for first, in one line: nothing that is zero, unknown or a digest."""
-    commit, sites = found["revision"], tree_of(found["sites"])
-    revision = f" ({str(commit)[:_SHORT]}{', uncommitted changes' if found['dirty'] else ''})" if commit else ""
-    cached, divergences = _number(found["cached_share"]), found["divergences"]
+    commit, sites = found["revision"], found["sites"]
+    revision = f" ({commit[:_SHORT]}{', uncommitted changes' if found['dirty'] else ''})" if commit else ""
+    cached, divergences = found["cached_share"], found["divergences"]
     earlier, drifts = found["earlier_environments"], found["accepted_drifts"]
     said = (
         f"Cairn {found['harness'] or UNKNOWN}{revision}",
@@ -106,10 +107,6 @@ def _drifts(path: Path) -> int:
 
 def _short(value: object) -> str:
     return str(value)[:_SHORT] if value else UNKNOWN
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _text(value: object) -> str | None:
