@@ -27,13 +27,7 @@ UNKNOWN = "unknown"
 
 
 def basis(folder: Path, dialect: str, found: Statistics) -> JsonObject:
-    """The facts, as `summary.json` has them; null = unknown.
-
-    Args:
-        folder: The run folder.
-        dialect: Scoring.
-        found: The statistics that are shown.
-    """
+    """The facts beside `found`, as `summary.json` has them; null = unknown."""
     run = DESCRIPTION.glimpse(folder) or {}
     revision, browser, packages = tree_of(run.get("revision")), tree_of(run.get("browser")), package_versions(run)
     sites, earlier = run.get("sites"), run.get("earlier")

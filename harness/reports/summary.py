@@ -50,16 +50,7 @@ def summarize(  # noqa: PLR0913 (what a summary says)
     weights: Mapping[str, float] = MappingProxyType({}),
     notes: tuple[str, ...] = (),
 ) -> Summary:
-    """The summary of these results.
-
-    Args:
-        run_id: Name of the run.
-        results: Of all its episodes, in the order in which `summary.json` lists them.
-        dialect: Scoring.
-        invocation: What this start did.
-        weights: Of the benchmarks of a suite, by name.
-        notes: What a reader of the numbers has to know beside what the journals tell.
-    """
+    """The summary of these results, in the order in which `summary.json` lists them; see `statistics_of`."""
     return Summary(
         run_id=run_id,
         dialect=dialect,

@@ -57,7 +57,7 @@ def print_summary(
 ) -> None:
     """Print counts per site and overall, failures, the cost of this invocation, and what to do about unscored tasks."""
     found = summary.statistics
-    _table(console, found, baselines, title=f"{one_line(Path(folder).name)} ({summary.dialect} scoring)")
+    _table(console, found, baselines, title=Text(f"{one_line(Path(folder).name)} ({summary.dialect} scoring)"))
     if found.suite is not None:
         print_suite(console, found.suite)
     for line in (*summary.missed, *_said(summary, baselines, Path(folder))):
@@ -92,7 +92,7 @@ def _said(summary: Summary, baselines: Collection[Baseline], folder: Path) -> It
         yield f"{found.all.counted}; {_at_k(found.trials)}"
 
 
-def _table(console: Console, found: Statistics, baselines: Collection[Baseline], *, title: str) -> None:
+def _table(console: Console, found: Statistics, baselines: Collection[Baseline], *, title: Text) -> None:
     """A terminal that is too narrow for all columns gets fewer, never cut ones: the sentences below name the rest."""
     counts = ("tasks", "passed", "failed", "unscored", "rate", "scored")
     heads = ("site", *counts, *(one.agent for one in baselines), "tokens", "cost")
@@ -110,9 +110,9 @@ def _table(console: Console, found: Statistics, baselines: Collection[Baseline],
     console.print(table)
 
 
-def _drawn(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[int]) -> Table:
+def _drawn(title: Text | None, heads: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[int]) -> Table:
     """A name that is too long is folded; a number is never cut."""
-    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column(heads[0], overflow="fold", min_width=_NAME_WIDTH)
     for number in columns[1:]:
         table.add_column(heads[number], justify="right", no_wrap=True)
@@ -131,16 +131,7 @@ def _needed(console: Console, table: Table, names: Sequence[str]) -> int:
 
 def print_suite(console: Console, suite: SuiteRates) -> None:
     """Print a row for each benchmark, and the weighted mean."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column(SUITE_HEADS[0], overflow="fold", min_width=_NAME_WIDTH)
-    for name in SUITE_HEADS[1:]:
-        table.add_column(name, justify="right", no_wrap=True)
-    *benchmarks, mean = suite_table(suite)
-    for row in benchmarks:
-        table.add_row(*map(Text, row))
-    table.add_section()
-    table.add_row(*map(Text, mean), style="bold")
-    console.print(table)
+    console.print(_drawn(None, SUITE_HEADS, suite_table(suite), range(len(SUITE_HEADS))))
 
 
 def _advice(unscored: int, left: StillPending, folder: str) -> Iterator[str]:
@@ -179,14 +170,8 @@ def exit_code(
     *,
     left_out: Collection[Exception] = (),
 ) -> ExitCode:
-    """What the results come to. Conditions that are not met are said, and journals that turned out to be damaged.
-
-    Args:
-        console: Where.
-        found: The whole run.
-        fail_under: Smallest rate.
-        low: See `harness.runs.measures.below`.
-        left_out: See `harness.runs.Run.left_out`.
+    """What the results come to. Conditions that are not met are said (`low`: see `harness.runs.measures.below`), and
+    journals that turned out to be damaged (`left_out`: see `harness.runs.Run.left_out`).
     """
     for line in (*low, *map(str, left_out)):
         say(console, line)

@@ -13,14 +13,7 @@ from harness.runs.run import Run
 
 
 def write_reports(folder: RunFolder, known: RunInfo, run: Run, *, console: Terminal) -> None:
-    """Write what CI systems read.
-
-    Args:
-        folder: The run folder, held by this process.
-        known: What this start was about.
-        run: The same folder, read; tasks of earlier starts are left out.
-        console: Where annotations go.
-    """
+    """Write what CI systems read into the folder of `run`; tasks of earlier starts are left out."""
     run = run.current()
     results, found = run.results, run.statistics_of_readable()
     folder.write("junit.xml", junit(known, results).encode())

@@ -49,13 +49,7 @@ class Baseline(Share):
 
 
 def baselines_of(folder: Path, rows: Iterable[Result], dialect: str) -> tuple[Baseline, ...]:
-    """The baselines of the tasks of these rows, one of each kind; of several folders the first by name.
-
-    Args:
-        folder: The run; baselines are looked for beside it.
-        rows: Those whose rate is shown.
-        dialect: Scoring.
-    """
+    """The baselines beside a run of the tasks of these rows, one of each kind; of several folders the first by name."""
     asked = asked_of(rows)
     found: dict[str, Baseline] = {}
     for other in _beside(folder) if asked else ():
@@ -127,8 +121,8 @@ def baseline_of_rows(rows: Iterable[Result], run: str, agent: str, asked: Mappin
     Args:
         rows: All of the run.
         run: Its name.
-        agent: Which baseline it is.
-        asked: Task ids and digests of the tasks whose rate is shown.
+        agent: That of the run.
+        asked: See `asked_of`, of the rows whose rate is shown.
     """
     rows = [row for row in rows if row.task_id in asked]
     if {row.task_id: row.digest for row in rows} != asked:

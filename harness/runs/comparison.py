@@ -21,9 +21,9 @@ from harness.runs.measures import Measure, Measured, measures_of
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
 from harness.runs.results import Result, grouped
 from harness.runs.run import Run
-from harness.runs.statistics import agreed, doubtful, repeated
+from harness.runs.statistics import doubtful, repeated
 from harness.runs.trials import Trials, amount, counted
-from harness.runs.verified import VerifiedAgreement
+from harness.runs.verified import VerifiedAgreement, agreed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

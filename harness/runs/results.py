@@ -125,14 +125,7 @@ def result_of(
     verified: OwnVerdicts | None = None,
     attributions: Attributions = NO_ATTRIBUTIONS,
 ) -> Result:
-    """What an episode has come to.
-
-    Args:
-        outcome: As the index has it.
-        scoring: `corrected` or `webarena`.
-        verified: The verdicts of the scorer of webarena-verified on the run; None = it was not asked.
-        attributions: Of the run.
-    """
+    """What an episode has come to; `verified` and `attributions` are those of the run."""
     score = score_of(outcome, scoring)
     verdict = verified.by_trial.get(key_of(outcome.task_id, outcome.trial)) if verified else None
     return Result(

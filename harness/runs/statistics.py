@@ -21,7 +21,7 @@ from harness.runs.notes import corrected_notes, rescored_name, rescored_notes, u
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
 from harness.runs.results import Result, grouped
 from harness.runs.trials import Trials, counted, trials_of
-from harness.runs.verified import VerifiedAgreement, agreement
+from harness.runs.verified import VerifiedAgreement, agreed
 
 _NOTHING = Usage()
 
@@ -175,13 +175,7 @@ def statistics_of(
 
 
 def beside(found: Statistics, folder: Path, results: Iterable[Result]) -> Statistics:
-    """The same with what files beside the journals say: measured errors of its judges, and `rescored-*.json`.
-
-    Args:
-        found: The statistics of the run.
-        folder: The run folder.
-        results: What `found` was made of.
-    """
+    """The same with what files beside the journals say: measured errors of its judges, and `rescored-*.json`."""
     return replace(
         found, judges=with_errors(found.judges, folder), notes=(*found.notes, *rescored_notes(folder, results))
     )
@@ -195,11 +189,6 @@ def beside_files(folder: Path) -> tuple[Path, ...]:
 def doubtful(results: Iterable[Result]) -> int:
     """How many scores carry a doubt."""
     return sum(bool(one.doubts) and one.status != UNSCORED for one in results)
-
-
-def agreed(results: Iterable[Result]) -> VerifiedAgreement | None:
-    """The results held against the verdicts of the scorer of webarena-verified."""
-    return agreement((one.name, one.status, one.verified) for one in results)
 
 
 def repeated(results: Iterable[Result]) -> Trials | None:
