@@ -18,7 +18,8 @@ from harness.runs.episode import Episode
 from harness.runs.outcome import FAILED, NOT_FINISHED, UNSCORED, judged_by, score_of
 from harness.runs.verified import OwnVerdict, OwnVerdicts, key_of
 
-_Item, _Key = TypeVar("_Item"), TypeVar("_Key")
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key")
 NOT_BEGUN = "not begun"
 
 
