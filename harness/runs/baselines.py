@@ -35,17 +35,23 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline(Share):
+class Baseline:
     """What one of them came to on given tasks, in the scoring of the run."""
 
     agent: str
     run: str
     """Name of its folder."""
+    passed: int
     unscored: int
+    episodes: int
     sites: Mapping[str, Share] = field(default_factory=dict)
     """By site combination, as `Result.site` names it."""
     templates: Mapping[str, Share] = field(default_factory=dict)
     """Shares by intent template."""
+
+    @property
+    def rate(self) -> float:
+        return self.passed / self.episodes if self.episodes else 0.0
 
 
 def baselines_of(folder: Path, rows: Iterable[Result], dialect: str) -> tuple[Baseline, ...]:
