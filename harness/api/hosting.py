@@ -71,11 +71,6 @@ class HostedRun(Protocol):
         """The one of the settings."""
         ...
 
-    @property
-    def shows_pictures(self) -> bool:
-        """Whether observations hold a screenshot (`observation.type`)."""
-        ...
-
     async def play(self, task_id: str, trial: int, seed: int | None) -> None:
         """Play an episode, or go on with it where its journal ends, as soon as a lane is free.
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from harness.actions import ActionSet
 from harness.api.hosting import EpisodeNews, HostingRequest
-from harness.choices import ObservationType
 from harness.config import Config
 from harness.config.config_validation import check_inputs
 from harness.episode.job import Job, task_digest
@@ -172,11 +171,6 @@ class OpenRun:
     def action_set(self) -> ActionSet:
         config = self.context.config
         return action_set_of(config.action_set.value, config.actions)
-
-    @property
-    def shows_pictures(self) -> bool:
-        parts = self.context.config.observation.parts
-        return ObservationType.image in parts or ObservationType.marks in parts
 
     async def play(self, task_id: str, trial: int, seed: int | None) -> None:
         try:

@@ -415,7 +415,6 @@ def _write_reports(  # noqa: PLR0913 (what reports are made of)
     config: Config, folder: RunFolder, tasks: Sequence[Task], found: Scan, *, console: Terminal, pages: bool
 ) -> None:
     run = Run(folder.path, scoring=config.scoring.value, scanned=found)
-    known = replace(about(config, tasks, folder.path), attributions=read_attributions(folder.path))
-    write_reports(folder, known, run, console=console)
+    write_reports(folder, about(config, tasks, folder.path), run, console=console)
     if pages:
         call_all(PAGES, run, console.say)

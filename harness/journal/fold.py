@@ -165,20 +165,14 @@ def _replied(episode: Episode, record: Replied) -> Episode:
 
 def _decided(episode: Episode, record: Decided) -> Episode:
     spent = record.usage.without(record.counted) if episode.replied else record.usage
+    has_acted = episode.has_acted or record.action.may_change_sites()
+    made = {"pending": record, "is_unsent": False, "has_acted": has_acted}
     if _is_inherited(episode, record.step):
-        return _changed(
-            episode,
-            pending=record,
-            is_unsent=False,
-            inherited_usage=episode.inherited_usage + spent,
-            has_acted=episode.has_acted or record.action.may_change_sites(),
-        )
+        return _changed(episode, **made, inherited_usage=episode.inherited_usage + spent)
     return _changed(
         episode,
-        pending=record,
-        is_unsent=False,
+        **made,
         usage=episode.usage + spent,
-        has_acted=episode.has_acted or record.action.may_change_sites(),
         total_usage=episode.total_usage + spent,
         elapsed_ms=episode.elapsed_ms + record.elapsed_ms,
         total_elapsed_ms=episode.total_elapsed_ms + record.elapsed_ms,

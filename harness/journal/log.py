@@ -192,9 +192,9 @@ def read(path: Path) -> Episode:
         UnsafeFile: It is a link, a FIFO or a device.
         StorageError: The file cannot be read.
     """
-    with translate_os_errors(path, "read"):
-        data = safe_files.read_if_there(path, most=safe_files.MAX_BYTES) or b""
-    return episode_in(data, path)
+    reading = _Fold(path, None)
+    reading.extend(whole_lines(path))
+    return reading.episode
 
 
 def attempts(path: Path) -> tuple[Episode, ...]:
@@ -202,11 +202,9 @@ def attempts(path: Path) -> tuple[Episode, ...]:
 
     Raises: as `read`.
     """
-    with translate_os_errors(path, "read"):
-        data = safe_files.read_if_there(path, most=safe_files.MAX_BYTES) or b""
     reading = _Fold(path, None)
     ended: list[Episode] = []
-    for line in _lines(data[: data.rfind(b"\n") + 1]):
+    for line in _lines(whole_lines(path)):
         before = reading.episode
         reading.extend(line + b"\n")
         if before.opened is not None and reading.episode.opened is not before.opened:
@@ -214,12 +212,16 @@ def attempts(path: Path) -> tuple[Episode, ...]:
     return (*ended, reading.episode) if reading.episode.opened else ()
 
 
-def episode_in(data: bytes, path: Path) -> Episode:
-    """What these bytes of the journal at `path` say."""
-    reading = _Fold(path, None)
-    # The torn tail is left in the file: its writer may be in the middle of that line.
-    reading.extend(data[: data.rfind(b"\n") + 1])
-    return reading.episode
+def whole_lines(path: Path) -> bytes:
+    """The journal at `path` without a torn tail, whose writer may be in the middle of that line; b"" = there is none.
+
+    Raises:
+        UnsafeFile: It is a link, a FIFO or a device.
+        StorageError: The file cannot be read.
+    """
+    with translate_os_errors(path, "read"):
+        data = safe_files.read_if_there(path, most=safe_files.MAX_BYTES) or b""
+    return data[: data.rfind(b"\n") + 1]
 
 
 class _Fold:

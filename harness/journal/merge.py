@@ -17,6 +17,7 @@ from harness.errors import JournalError, UnsafeFile
 from harness.files import safe_files
 from harness.files.disk import Within, translate_os_errors, write_atomic
 from harness.files.sync import sync
+from harness.journal.log import whole_lines
 from harness.journal.names import journals_in
 from harness.journal.store import STORES, stored
 
@@ -114,10 +115,10 @@ def _diverged(source: Path, target: Path) -> JournalError:
 
 
 def _copy_journal(source: Path, target: Path, size: int) -> None:
-    data = _whole_lines(source)[:size]
+    data = whole_lines(source)[:size]
     if len(data) < size:
         raise JournalError(f"journal {source} became shorter while it was copied; run again")
-    if not data.startswith(_whole_lines(target)):  # damaged in the middle
+    if not data.startswith(whole_lines(target)):  # damaged in the middle
         raise _diverged(source, target)
     write_atomic(target, data, within=Within(target.parent))
 
@@ -145,12 +146,6 @@ def _end(path: Path, size: int) -> bytes:
     with translate_os_errors(path, "read"), os.fdopen(safe_files.open_regular(path, os.O_RDONLY), "rb") as file:
         file.seek(max(0, size - _CHECKSUM))
         return file.read(min(size, _CHECKSUM))
-
-
-def _whole_lines(path: Path) -> bytes:
-    with translate_os_errors(path, "read"):
-        data = safe_files.read_if_there(path, most=safe_files.MAX_BYTES) or b""
-    return data[: data.rfind(b"\n") + 1]
 
 
 def copy_named(source: Path, target: Path, digests: Collection[str]) -> None:

@@ -116,13 +116,6 @@ def _called(call: JsonObject) -> ToolCall:
     return ToolCall(id=call["id"], name=function["name"], arguments=function["arguments"], safety_checks=checks)
 
 
-def picture_of(value: object) -> str | None:
-    """The hash of the picture that a value of a stored message refers to; None = it is not a picture."""
-    if isinstance(value, dict) and value.keys() == _HELD and isinstance(digest := value["picture"], str):
-        return digest
-    return None
-
-
 def picture_in(text: str) -> tuple[str, bytes] | None:
     """Media type and bytes of a picture that this text is, letter for letter."""
     if (found := _DATA_URL.match(text)) is None:
@@ -150,8 +143,8 @@ def _changed(value: Any, change: Callable[[str], Any]) -> Any:
 
 
 def _sent(value: Any, artifacts: Artifacts) -> Any:
-    if (digest := picture_of(value)) is not None:
-        return f"data:{value['media_type']};base64,{b64encode(artifacts.read(digest)).decode()}"
     if isinstance(value, dict):
+        if value.keys() == _HELD and isinstance(digest := value["picture"], str):
+            return f"data:{value['media_type']};base64,{b64encode(artifacts.read(digest)).decode()}"
         return {key: _sent(item, artifacts) for key, item in value.items()}
     return [_sent(item, artifacts) for item in value] if isinstance(value, list) else value

@@ -6,9 +6,10 @@ run. `summary.json` and `summary.md` hold all of it; the line below the table ho
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from harness.actions.truncate import cut
-from harness.codec import digest
+from harness.codec import JsonObject, digest
 from harness.errors import UnsafeFile
 from harness.escape import one_line
 from harness.files import safe_files
@@ -16,7 +17,7 @@ from harness.runs.about import DESCRIPTION
 from harness.runs.figures import as_data
 from harness.runs.format import percent
 from harness.runs.judge_error import judge_sentence, with_errors
-from harness.runs.made_by import package_versions, undeclared
+from harness.runs.made_by import package_versions, sites_said, tree_of
 from harness.runs.statistics import Statistics
 
 _LONGEST = 120
@@ -25,16 +26,10 @@ _SHORT = 12
 UNKNOWN = "unknown"
 
 
-def basis(folder: Path, dialect: str, found: Statistics) -> dict[str, object]:
-    """The facts, as `summary.json` has them; null = unknown.
-
-    Args:
-        folder: The run folder.
-        dialect: Scoring.
-        found: The statistics that are shown.
-    """
+def basis(folder: Path, dialect: str, found: Statistics) -> JsonObject:
+    """The facts beside `found`, as `summary.json` has them; null = unknown."""
     run = DESCRIPTION.glimpse(folder) or {}
-    revision, browser, packages = _tree(run.get("revision")), _tree(run.get("browser")), package_versions(run)
+    revision, browser, packages = tree_of(run.get("revision")), tree_of(run.get("browser")), package_versions(run)
     sites, earlier = run.get("sites"), run.get("earlier")
     return {
         "harness": _text(run.get("harness")),
@@ -42,7 +37,7 @@ def basis(folder: Path, dialect: str, found: Statistics) -> dict[str, object]:
         "dirty": revision.get("dirty") if isinstance(revision.get("dirty"), bool) else None,
         "browser": _text(browser.get("version")) or _text(browser.get("program")),
         "packages": digest(packages) if packages else None,
-        "sites": {str(name)[:_LONGEST]: _text(version) for name, version in _tree(sites).items()},
+        "sites": {str(name)[:_LONGEST]: _text(version) for name, version in tree_of(sites).items()},
         "agent": _text(run.get("agent")),
         "model": _text(run.get("model")),
         "prompt": _text(run.get("prompt")),
@@ -56,34 +51,32 @@ def basis(folder: Path, dialect: str, found: Statistics) -> dict[str, object]:
     }
 
 
-def facts(found: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+def facts(found: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Name and value of each fact of `basis`, as they are shown."""
-    sites = _tree(found["sites"])
-    declared = ", ".join(f"{name} {version}" for name, version in sites.items() if version)
     earlier, drifts, judges = found["earlier_environments"], found["accepted_drifts"], found["judges"]
-    dirty = {True: ", with uncommitted changes", None: ""}.get(found["dirty"], "")  # type: ignore[call-overload]
+    dirty = ", with uncommitted changes" if found["dirty"] else ""
     commit = found["revision"]
     return (
-        ("Cairn", f"{found['harness'] or UNKNOWN}, revision {str(commit)[:_SHORT] if commit else UNKNOWN}{dirty}"),
+        ("Cairn", f"{found['harness'] or UNKNOWN}, revision {_short(commit)}{dirty}"),
         ("browser", str(found["browser"] or UNKNOWN)),
         ("packages", _short(found["packages"])),
-        ("sites", "; ".join(filter(None, (declared, undeclared(sites.items())))) or UNKNOWN),
+        ("sites", sites_said(found["sites"]) or UNKNOWN),
         ("agent", f"{found['agent'] or UNKNOWN}, model {found['model'] or UNKNOWN}, prompt {_short(found['prompt'])}"),
         ("scoring", str(found["scoring"])),
-        ("from the reply cache", percent(_number(found["cached_share"]))),
+        ("from the reply cache", percent(found["cached_share"])),
         ("divergences", str(found["divergences"])),
         ("unscored", str(found["unscored"])),
-        ("judge", "; ".join(map(str, judges)) if isinstance(judges, list) and judges else "none"),
+        ("judge", "; ".join(judges) or "none"),
         *((("earlier environments", str(earlier)),) if earlier else ()),
         *((("accepted drifts", str(drifts)),) if drifts else ()),
     )
 
 
-def sentence(found: Mapping[str, object]) -> str:
+def sentence(found: Mapping[str, Any]) -> str:
     """What a reader of the table looks for first, in one line: nothing that is zero, unknown or a digest."""
-    commit, sites = found["revision"], _tree(found["sites"])
-    revision = f" ({str(commit)[:_SHORT]}{', uncommitted changes' if found['dirty'] else ''})" if commit else ""
-    cached, divergences = _number(found["cached_share"]), found["divergences"]
+    commit, sites = found["revision"], found["sites"]
+    revision = f" ({commit[:_SHORT]}{', uncommitted changes' if found['dirty'] else ''})" if commit else ""
+    cached, divergences = found["cached_share"], found["divergences"]
     earlier, drifts = found["earlier_environments"], found["accepted_drifts"]
     said = (
         f"Cairn {found['harness'] or UNKNOWN}{revision}",
@@ -108,14 +101,6 @@ def _drifts(path: Path) -> int:
 
 def _short(value: object) -> str:
     return str(value)[:_SHORT] if value else UNKNOWN
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
-def _tree(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
 
 
 def _text(value: object) -> str | None:

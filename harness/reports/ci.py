@@ -11,13 +11,12 @@ from harness.escape import markdown_cell, one_line, visible
 from harness.reports.basis import facts
 from harness.runs.about import RunInfo
 from harness.runs.baselines import Baseline, rate_of, sentence
-from harness.runs.figures import headline
+from harness.runs.figures import SUITE_HEADS, headline, suite_table
 from harness.runs.format import percent
 from harness.runs.judge_error import judge_sentence
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
-from harness.runs.results import Result
+from harness.runs.results import Result, grouped
 from harness.runs.statistics import Statistics
-from harness.runs.suite_rates import SUITE_HEADS, suite_table
 from harness.runs.trials import amount
 
 MOST_ANNOTATIONS = 10
@@ -27,12 +26,9 @@ _MOST_LISTED = 100
 
 def junit(known: RunInfo, rows: Sequence[Result]) -> str:
     """JUnit's XML: a suite for each site, a case for each task and trial."""
-    suites: dict[str, list[Result]] = {}
-    for row in rows:
-        suites.setdefault(row.site, []).append(row)
     total = _attributes(rows)
     parts = ['<?xml version="1.0" encoding="UTF-8"?>\n', f"<testsuites name={_quoted(known.name)} {total}>\n"]
-    for site, among in sorted(suites.items()):
+    for site, among in sorted(grouped(rows, lambda row: row.site).items()):
         parts.append(f"  <testsuite name={_quoted(site)} {_attributes(among)}>\n")
         parts += [_case(known, row) for row in among]
         parts.append("  </testsuite>\n")

@@ -26,6 +26,11 @@ _UNCUT = 10_000
 """Width of an output that is not a terminal, in characters: a log or another program must get whole rows."""
 
 
+def say(console: Console, text: str) -> None:
+    """One sentence, as it is, on one line."""
+    console.print(flat(text), markup=False, highlight=False, soft_wrap=True)
+
+
 class Terminal(Console):
     """Writes to stdout until it is closed."""
 
@@ -45,8 +50,8 @@ class Terminal(Console):
         """Called when stdout is closed; maybe in another thread."""
 
     def say(self, text: str) -> None:
-        """One sentence, as it is, on one line."""
-        self.print(flat(text), markup=False, highlight=False, soft_wrap=True)
+        """See `harness.reports.console.say`."""
+        say(self, text)
 
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> None:
         """Rows of texts, as they are, a line each; the columns in `right` are numbers."""

@@ -6,7 +6,6 @@ It only listens; nothing depends on it, and the truth stays in the journals.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
@@ -18,6 +17,7 @@ from harness.escape import flat
 from harness.llm.limiter import LimiterStats
 from harness.protocols import Phase, ProgressEvent
 from harness.records import Usage
+from harness.reports.console import say
 from harness.runs.format import duration, precise_cost
 from harness.runs.trials import amount
 
@@ -133,9 +133,7 @@ class LiveDisplay:
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def _render(self) -> RenderableType:
@@ -165,31 +163,27 @@ class PlainDisplay:
         if event.phase == Phase.ended:
             verdict = "unscored" if event.score is None else "passed" if event.score == 1.0 else "failed"
             why = f" ({event.note})" if event.note else ""
-            self._line(
+            say(
+                self._console,
                 f"task {event.task_id}: {verdict} after {event.step} steps{why};"
-                f" {self._board.headline()}{self._model()}"
+                f" {self._board.headline()}{self._model()}",
             )
         elif event.phase == Phase.notice:
             if self._board.is_new(event.note):
-                self._line(event.note)
+                say(self._console, event.note)
         elif event.phase in (Phase.retrying, Phase.waiting):
-            self._line(f"lane {event.lane}, task {self._board.lanes[event.lane].task_id}: {event.note}")
+            say(self._console, f"lane {event.lane}, task {self._board.lanes[event.lane].task_id}: {event.note}")
 
     def _model(self) -> str:
         flow = self._board.flow()
         return f"; model: {flow}" if flow.waiting else ""
 
-    def _line(self, text: str) -> None:
-        self._console.print(flat(text), markup=False, highlight=False, soft_wrap=True)
-
     def __enter__(self) -> Self:
         if said := self._board.start_up():
-            self._line(said)
+            say(self._console, said)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         return None
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from harness.escape import one_line
-from harness.runs.figures import as_data
+from harness.runs.figures import as_data, suite_data
 from harness.runs.outcome import PASSED, UNSCORED
 from harness.runs.results import Result
 from harness.runs.statistics import Statistics, statistics_of
@@ -50,16 +50,7 @@ def summarize(  # noqa: PLR0913 (what a summary says)
     weights: Mapping[str, float] = MappingProxyType({}),
     notes: tuple[str, ...] = (),
 ) -> Summary:
-    """The summary of these results.
-
-    Args:
-        run_id: Name of the run.
-        results: Of all its episodes, in the order in which `summary.json` lists them.
-        dialect: Scoring.
-        invocation: What this start did.
-        weights: Of the benchmarks of a suite, by name.
-        notes: What a reader of the numbers has to know beside what the journals tell.
-    """
+    """The summary of these results, in the order in which `summary.json` lists them; see `statistics_of`."""
     return Summary(
         run_id=run_id,
         dialect=dialect,
@@ -81,7 +72,7 @@ def as_json(summary: Summary, *, made_with: Mapping[str, object] | None = None) 
         "trials": None if found.trials is None else _trials(found.trials),
         "priced": found.all.priced,
         "working_s": round(found.all.working_s, 3),
-        **({} if found.suite is None else {"suite": found.suite}),
+        **({} if found.suite is None else {"suite": suite_data(found.suite)}),
         "by_site": {site.name: as_data(site) for site in found.sites},
         "dialect_disagreements": found.disagreements,
         "judges": [{"judge": one.judge, "prompt": one.prompt, "episodes": one.episodes} for one in found.judges],

@@ -11,7 +11,8 @@ from rich.text import Text
 from harness.errors import ExitCode
 from harness.escape import one_line
 from harness.reports.console import Terminal
-from harness.runs.format import percent, precise_cost
+from harness.runs.figures import cells
+from harness.runs.format import limits, precise_cost
 from harness.runs.run import Run
 
 _MEANING = {
@@ -49,9 +50,4 @@ def _figures(folder: Path) -> tuple[str, ...]:
     if not (folder / "run.json").is_file():
         return ("",) * 7
     whole = Run(folder).current().statistics_of_readable().all
-    rate = whole.rate
-    return (
-        *map(str, (whole.passed, whole.failed, whole.unscored)),
-        *(percent(rate.value), f"{percent(rate.low)} to {percent(rate.high)}"),
-        *(f"{whole.tokens:,}", precise_cost(whole.cost_usd, whole.priced)),
-    )
+    return (*cells(whole)[1:], limits(whole.rate), f"{whole.tokens:,}", precise_cost(whole.cost_usd, whole.priced))

@@ -11,17 +11,17 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.errors import ExitCode
-from harness.escape import flat, one_line
+from harness.escape import one_line
 from harness.reports.basis import basis
 from harness.reports.basis import sentence as made_with
+from harness.reports.console import say
 from harness.reports.summary import Invocation, Summary
 from harness.runs.baselines import Baseline, agent_of, rate_of, sentence
-from harness.runs.figures import further
+from harness.runs.figures import SUITE_HEADS, cells, further, suite_table
 from harness.runs.format import percent, precise_cost
 from harness.runs.judge_error import judge_sentence, with_errors
-from harness.runs.statistics import Group, Statistics
-from harness.runs.suite_rates import SUITE_HEADS, SuiteRates, suite_table
-from harness.runs.trials import Trials, amount, counted_briefly
+from harness.runs.statistics import Group, Statistics, SuiteRates
+from harness.runs.trials import Trials, amount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +57,13 @@ def print_summary(
 ) -> None:
     """Print counts per site and overall, failures, the cost of this invocation, and what to do about unscored tasks."""
     found = summary.statistics
-    _table(console, found, baselines, title=f"{one_line(Path(folder).name)} ({summary.dialect} scoring)")
+    _table(console, found, baselines, title=Text(f"{one_line(Path(folder).name)} ({summary.dialect} scoring)"))
     if found.suite is not None:
         print_suite(console, found.suite)
     for line in (*summary.missed, *_said(summary, baselines, Path(folder))):
-        _say(console, line)
+        say(console, line)
     now, played = summary.invocation, "task" if found.all.tasks == found.all.episodes else "episode"
-    _say(
+    say(
         console,
         f"this invocation: {amount(now.episodes_run, played)}, {amount(now.model_requests, 'model request')}"
         f"{_limited(now)}, {amount(now.browser_starts, 'browser start')}, {now.wall_s:.1f} s;"
@@ -71,9 +71,9 @@ def print_summary(
     )
     if now.site_pauses:
         paused = ", ".join(f"{one_line(site)} for {seconds:.0f} s" for site, seconds in now.site_pauses.items())
-        _say(console, f"tasks were paused while their site was down: {paused}")
+        say(console, f"tasks were paused while their site was down: {paused}")
     for advice in _advice(found.all.unscored, left, folder):
-        _say(console, advice)
+        say(console, advice)
 
 
 def _said(summary: Summary, baselines: Collection[Baseline], folder: Path) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _said(summary: Summary, baselines: Collection[Baseline], folder: Path) -> It
         yield f"{found.all.counted}; {_at_k(found.trials)}"
 
 
-def _table(console: Console, found: Statistics, baselines: Collection[Baseline], *, title: str) -> None:
+def _table(console: Console, found: Statistics, baselines: Collection[Baseline], *, title: Text) -> None:
     """A terminal that is too narrow for all columns gets fewer, never cut ones: the sentences below name the rest."""
     counts = ("tasks", "passed", "failed", "unscored", "rate", "scored")
     heads = ("site", *counts, *(one.agent for one in baselines), "tokens", "cost")
@@ -110,9 +110,9 @@ def _table(console: Console, found: Statistics, baselines: Collection[Baseline],
     console.print(table)
 
 
-def _drawn(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[int]) -> Table:
+def _drawn(title: Text | None, heads: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[int]) -> Table:
     """A name that is too long is folded; a number is never cut."""
-    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column(heads[0], overflow="fold", min_width=_NAME_WIDTH)
     for number in columns[1:]:
         table.add_column(heads[number], justify="right", no_wrap=True)
@@ -131,16 +131,7 @@ def _needed(console: Console, table: Table, names: Sequence[str]) -> int:
 
 def print_suite(console: Console, suite: SuiteRates) -> None:
     """Print a row for each benchmark, and the weighted mean."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column(SUITE_HEADS[0], overflow="fold", min_width=_NAME_WIDTH)
-    for name in SUITE_HEADS[1:]:
-        table.add_column(name, justify="right", no_wrap=True)
-    *benchmarks, mean = suite_table(suite)
-    for row in benchmarks:
-        table.add_row(*map(Text, row))
-    table.add_section()
-    table.add_row(*map(Text, mean), style="bold")
-    console.print(table)
+    console.print(_drawn(None, SUITE_HEADS, suite_table(suite), range(len(SUITE_HEADS))))
 
 
 def _advice(unscored: int, left: StillPending, folder: str) -> Iterator[str]:
@@ -171,10 +162,6 @@ def _at_k(trials: Trials) -> str:
     )
 
 
-def _say(console: Console, text: str) -> None:
-    console.print(flat(text), markup=False, highlight=False, soft_wrap=True)
-
-
 def exit_code(
     console: Console,
     found: Group,
@@ -183,17 +170,11 @@ def exit_code(
     *,
     left_out: Collection[Exception] = (),
 ) -> ExitCode:
-    """What the results come to. Conditions that are not met are said, and journals that turned out to be damaged.
-
-    Args:
-        console: Where.
-        found: The whole run.
-        fail_under: Smallest rate.
-        low: See `harness.runs.measures.below`.
-        left_out: See `harness.runs.Run.left_out`.
+    """What the results come to. Conditions that are not met are said (`low`: see `harness.runs.measures.below`), and
+    journals that turned out to be damaged (`left_out`: see `harness.runs.Run.left_out`).
     """
     for line in (*low, *map(str, left_out)):
-        _say(console, line)
+        say(console, line)
     # What is unscored may still pass: alone it ends with `UNSCORED`, not with `BELOW`.
     at_most = (found.passed + found.unscored) / found.episodes if found.episodes else 1.0
     # Divided, not multiplied: 0.55 * 100 is a little above 55.
@@ -215,11 +196,7 @@ def _limited(now: Invocation) -> str:
 def _cells(group: Group, priced: bool, baselines: list[str]) -> tuple[str, ...]:
     scored = group.of_scored
     return (
-        counted_briefly(group.tasks, group.episodes, is_even=group.is_even),
-        str(group.passed),
-        str(group.failed),
-        str(group.unscored),
-        f"{group.rate.value:.1%}",
+        *cells(group),
         "-" if scored is None else f"{scored:.1%}",
         *baselines,
         f"{group.tokens:,}",

@@ -9,24 +9,13 @@ from harness.reports.console import Terminal
 from harness.reports.github import append_step_summary, reads_annotations
 from harness.runs.about import RunInfo
 from harness.runs.baselines import baselines_of
-from harness.runs.results import results_of
 from harness.runs.run import Run
-from harness.runs.statistics import beside, statistics_of
 
 
 def write_reports(folder: RunFolder, known: RunInfo, run: Run, *, console: Terminal) -> None:
-    """Write what CI systems read.
-
-    Args:
-        folder: The run folder, held by this process.
-        known: What this start was about; tasks of earlier starts are left out.
-        run: The same folder, read.
-        console: Where annotations go.
-    """
+    """Write what CI systems read into the folder of `run`; tasks of earlier starts are left out."""
     run = run.current()
-    results = results_of((one.result for one in run.readable()), known)
-    notes = tuple(one.headline for one in run.measured)
-    found = beside(statistics_of(results, known.benchmarks, notes=notes), run.folder, results)
+    results, found = run.results, run.statistics_of_readable()
     folder.write("junit.xml", junit(known, results).encode())
     text = markdown(
         known,

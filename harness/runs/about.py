@@ -70,7 +70,7 @@ def run_info(folder: Path, dialect: str | None = None) -> RunInfo:
     trials = trials if isinstance(trials, int) and 0 < trials < 10_000 else 1
     return RunInfo(
         name=folder.resolve().name,
-        dialect=dialect or recorded_scoring(summary, run),
+        dialect=dialect or _scoring(summary, run),
         model=_text(run.get("model")),
         agent=_text(run.get("agent")),
         tasks=tasks if len(tasks) * trials <= _MOST_ROWS else (),
@@ -84,7 +84,7 @@ def run_info(folder: Path, dialect: str | None = None) -> RunInfo:
     )
 
 
-def recorded_scoring(summary: JsonObject, description: JsonObject) -> str:
+def _scoring(summary: JsonObject, description: JsonObject) -> str:
     """The scoring that a run was scored in last."""
     found = summary.get("scoring") or description.get("scoring")
     return found if isinstance(found, str) and found in DIALECTS else CORRECTED

@@ -5,7 +5,8 @@ the attempt, the steps and the cause that it was made of, and is not shown once 
 missing, of another version, or forged: what does not fit is left out.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,14 +117,11 @@ def attributed(found: Iterable[Attribution | None]) -> Attributed | None:
     known = [one for one in found if one is not None]
     if not known:
         return None
-    counts: dict[tuple[str, str], int] = {}
-    for one in known:
-        counts[one.kind, one.rule] = counts.get((one.kind, one.rule), 0) + 1
-    kinds = {kind: sum(count for (of, _), count in counts.items() if of == kind) for kind in CLASSES}
+    counts, kinds = Counter((one.kind, one.rule) for one in known), Counter(one.kind for one in known)
     rules = [Rule(kind=kind, name=name, episodes=count) for (kind, name), count in counts.items()]
     rules.sort(key=lambda rule: (CLASSES.index(rule.kind), -rule.episodes, rule.name))
     return Attributed(
-        failures=len(known), kinds={kind: count for kind, count in kinds.items() if count}, rules=tuple(rules)
+        failures=len(known), kinds={kind: kinds[kind] for kind in CLASSES if kind in kinds}, rules=tuple(rules)
     )
 
 
@@ -144,7 +142,7 @@ def moves(pairs: Iterable[tuple[str, str, str]]) -> tuple[Move, ...]:
     for name, before, after in pairs:
         if before != after:
             found.setdefault((before, after), []).append(name)
-    order: Sequence[tuple[tuple[str, str], list[str]]] = sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
+    order = sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
     return tuple(Move(before=before, after=after, tasks=tuple(names)) for (before, after), names in order)
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import HarnessError
-from harness.journal.index import scan
 from harness.runs.about import run_info
 from harness.runs.outcome import PASSED, UNSCORED
-from harness.runs.results import Result, results_of, selected
+from harness.runs.results import Result, grouped
+from harness.runs.run import Run
 
 # Looked for, and not played with every run: `agent=random` costs all steps of each task, and resets of real sites.
 AGENTS = ("null", "random")
@@ -55,13 +55,7 @@ class Baseline:
 
 
 def baselines_of(folder: Path, rows: Iterable[Result], dialect: str) -> tuple[Baseline, ...]:
-    """The baselines of the tasks of these rows, one of each kind; of several folders the first by name.
-
-    Args:
-        folder: The run; baselines are looked for beside it.
-        rows: Those whose rate is shown.
-        dialect: Scoring.
-    """
+    """The baselines beside a run of the tasks of these rows, one of each kind; of several folders the first by name."""
     asked = asked_of(rows)
     found: dict[str, Baseline] = {}
     for other in _beside(folder) if asked else ():
@@ -75,8 +69,7 @@ def baselines_of_run(folder: Path, dialect: str) -> tuple[Baseline, ...]:
     """The baselines of all tasks of a run; its journals are read only when there is a baseline beside it."""
     if not any(agent_of(other) in AGENTS for other in _beside(folder)):
         return ()
-    known = run_info(folder, dialect)
-    return baselines_of(folder, selected(results_of(scan(folder).outcomes.values(), known), known), dialect)
+    return baselines_of(folder, Run(folder, scoring=dialect).current().results, dialect)
 
 
 def sentence(baselines: Collection[Baseline], agent: str = "") -> str:
@@ -122,8 +115,7 @@ def agent_of(folder: Path) -> str:
 def _baseline(folder: Path, agent: str, asked: Mapping[str, str], dialect: str) -> Baseline | None:
     """None when it was not asked all of them, or cannot be read."""
     try:
-        known = run_info(folder, dialect)
-        rows = results_of(scan(folder).outcomes.values(), known)
+        rows = Run(folder, scoring=dialect).results
     except HarnessError:
         return None
     return baseline_of_rows(rows, folder.name, agent, asked)
@@ -135,8 +127,8 @@ def baseline_of_rows(rows: Iterable[Result], run: str, agent: str, asked: Mappin
     Args:
         rows: All of the run.
         run: Its name.
-        agent: Which baseline it is.
-        asked: Task ids and digests of the tasks whose rate is shown.
+        agent: That of the run.
+        asked: See `asked_of`, of the rows whose rate is shown.
     """
     rows = [row for row in rows if row.task_id in asked]
     if {row.task_id: row.digest for row in rows} != asked:
@@ -159,7 +151,7 @@ def asked_of(rows: Iterable[Result]) -> dict[str, str]:
 
 
 def _shares(rows: Iterable[Result], key: Callable[[Result], str]) -> Mapping[str, Share]:
-    found: dict[str, list[bool]] = {}
-    for row in rows:
-        found.setdefault(key(row), []).append(row.status == PASSED)
-    return {name: Share(passed=sum(passed), episodes=len(passed)) for name, passed in found.items()}
+    return {
+        name: Share(passed=sum(row.status == PASSED for row in among), episodes=len(among))
+        for name, among in grouped(rows, key).items()
+    }

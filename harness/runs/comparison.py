@@ -4,7 +4,7 @@ A pair is a task both runs were asked in the same version and both have a score 
 dropped in silence. With several trials a task counts by its mean, so each task stays one pair.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -16,14 +16,14 @@ from harness.runs.about import RunInfo
 from harness.runs.attribution import Move, moves
 from harness.runs.baselines import Baseline, baselines_of
 from harness.runs.format import cost, measure
-from harness.runs.intervals import Interval, clustered_bootstrap, sign_test, weighted_mean
+from harness.runs.intervals import Interval, by_cluster, clustered_bootstrap, sign_test, weighted_mean
 from harness.runs.measures import Measure, Measured, measures_of
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
-from harness.runs.results import Result
+from harness.runs.results import Result, grouped
 from harness.runs.run import Run
-from harness.runs.statistics import agreed, doubtful, repeated
+from harness.runs.statistics import doubtful, repeated
 from harness.runs.trials import Trials, amount, counted
-from harness.runs.verified import VerifiedAgreement
+from harness.runs.verified import VerifiedAgreement, agreed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +208,7 @@ def side_of(run: Run) -> Side:
 
 def compare(before: Side, after: Side) -> Comparison:
     """Hold `after` against `before`."""
-    all_old, all_new = _by_task(before.rows), _by_task(after.rows)
+    all_old, all_new = (grouped(side.rows, lambda row: row.task_id) for side in (before, after))
     common = [task for task in all_old if task in all_new]
     old = {task: _of_same_task(all_old[task], all_new[task]) for task in common}
     new = {task: _of_same_task(all_new[task], all_old[task]) for task in common}
@@ -218,9 +218,6 @@ def compare(before: Side, after: Side) -> Comparison:
     pairs = [_pair(task, earlier[task], later[task]) for task in paired]
     gained = tuple(pair for pair in pairs if pair.after > pair.before)
     lost = tuple(pair for pair in pairs if pair.after < pair.before)
-    changes: dict[str, list[float]] = {}
-    for pair in pairs:
-        changes.setdefault(pair.cluster, []).append(pair.after - pair.before)
     return Comparison(
         before=before.about,
         after=after.about,
@@ -231,7 +228,7 @@ def compare(before: Side, after: Side) -> Comparison:
         rate_before=_mean(pair.before for pair in pairs),
         rate_after=_mean(pair.after for pair in pairs),
         # Not Wilson's interval, which is one of a rate: a difference of paired rates is none.
-        difference=clustered_bootstrap(changes, bounds=(-1.0, 1.0)),
+        difference=_difference(pairs),
         # By tasks: trials of one task are alike, and would promise too much.
         p=sign_test(len(lost), len(gained)),
         gained=gained,
@@ -297,27 +294,18 @@ def _suite(before: RunInfo, after: RunInfo, pairs: Sequence[Pair]) -> _Suite:
     """The comparison by benchmark, where both runs are of a suite."""
     if not (before.benchmarks and after.benchmarks):
         return {}
-    changes: dict[str, dict[str, list[float]]] = {}
-    for pair in pairs:
-        clusters = changes.setdefault(benchmark_of(pair.task_id), {})
-        clusters.setdefault(pair.cluster, []).append(pair.after - pair.before)
-    whole = sum(after.benchmarks.get(name, 0.0) for name in changes)
-    parts = [
-        (clustered_bootstrap(clusters, bounds=(-1.0, 1.0)), after.benchmarks.get(name, 0.0) / whole)
-        for name, clusters in changes.items()
-        if whole
-    ]
+    found = grouped(pairs, lambda pair: benchmark_of(pair.task_id))
+    whole = sum(after.benchmarks.get(name, 0.0) for name in found)
+    parts = [(_difference(among), after.benchmarks.get(name, 0.0) / whole) for name, among in found.items() if whole]
     return {
         "benchmarks": _changes(pairs, lambda pair: benchmark_of(pair.task_id)),
         "weighted": weighted_mean(parts) if parts else None,
     }
 
 
-def _by_task(rows: Iterable[Result]) -> Mapping[str, list[Result]]:
-    found: dict[str, list[Result]] = {}
-    for row in rows:
-        found.setdefault(row.task_id, []).append(row)
-    return found
+def _difference(pairs: Iterable[Pair]) -> Interval:
+    changes = by_cluster((pair.cluster, pair.after - pair.before) for pair in pairs)
+    return clustered_bootstrap(changes, bounds=(-1.0, 1.0))
 
 
 def _of_same_task(rows: Sequence[Result], others: Sequence[Result]) -> Sequence[Result]:
@@ -370,9 +358,6 @@ def _pair(task_id: str, old: Sequence[Result], new: Sequence[Result]) -> Pair:
 
 
 def _changes(pairs: Iterable[Pair], key: Callable[[Pair], str]) -> tuple[SiteChange, ...]:
-    found: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        found.setdefault(key(pair), []).append(pair)
     return tuple(
         SiteChange(
             name=name,
@@ -382,7 +367,7 @@ def _changes(pairs: Iterable[Pair], key: Callable[[Pair], str]) -> tuple[SiteCha
             gained=sum(pair.after > pair.before for pair in among),
             lost=sum(pair.after < pair.before for pair in among),
         )
-        for name, among in sorted(found.items())
+        for name, among in sorted(grouped(pairs, key).items())
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.actions import Action
 from harness.errors import JournalError
 from harness.journal.index import EpisodeResult
-from harness.journal.log import attempts, read
+from harness.journal.log import attempts
 from harness.journal.store import ArtifactStore, journal_name
 from harness.records import Acted, Asked, Decided, Observation, Refused, SideEffect, Status, Unknown, Usage
 from harness.records import Episode as Recorded
@@ -140,22 +140,10 @@ class Episode:
     long as the episode is.
     """
 
-    def __init__(
-        self,
-        files: RunFiles,
-        result: EpisodeResult,
-        record: Recorded | None = None,
-        stamp: tuple[int, int] | None = None,
-    ) -> None:
-        """Args:
-        files: Where it lies.
-        result: The figures of the episode.
-        record: Its journal, where that has been read already.
-        stamp: See `stamp`.
-        """
+    def __init__(self, files: RunFiles, result: EpisodeResult, *, stamp: tuple[int, int] | None = None) -> None:
+        """`files`: where it lies; `result`: its figures; `stamp`: see there."""
         self._files = files
         self.result = result
-        self._known = record
         self.stamp = stamp
         """Size and modification time (ns) of its journal: while they stay, so does the record; None = not known."""
 
@@ -222,22 +210,18 @@ class Episode:
         Raises:
             JournalError: It is damaged.
         """
-        if self._known is not None:
-            return self._known
-        path = self._files.path / journal_name(self.task_id, self.trial)
-        found = read(path)
-        if found.opened is None:
-            raise JournalError(f"{path} has been removed; read the run again")
-        return found
+        if not self.attempts:
+            raise JournalError(f"{self._path} has been removed; read the run again")
+        return self.attempts[-1]
 
     @cached_property
     def attempts(self) -> tuple[Recorded, ...]:
-        """The records of every attempt, the newest last.
+        """The records of every attempt, the newest last; () = the journal has been removed.
 
         Raises:
             JournalError: The journal is damaged.
         """
-        return tuple(attempts(self._files.path / journal_name(self.task_id, self.trial)))
+        return attempts(self._path)
 
     @property
     def answer(self) -> str:
@@ -295,6 +279,10 @@ class Episode:
     @property
     def artifacts(self) -> ArtifactStore:
         return self._files.artifacts
+
+    @property
+    def _path(self) -> Path:
+        return self._files.path / journal_name(self.task_id, self.trial)
 
     def _steps(self) -> Iterator[Step]:
         record = self.record

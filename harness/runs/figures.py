@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 from harness.codec import JsonObject
 from harness.records import Usage
-from harness.runs.format import cost, duration, in_doubt, measure, percent
-from harness.runs.statistics import Group, Statistics
+from harness.runs.format import cost, duration, in_doubt, limits, measure, percent
+from harness.runs.statistics import Group, Statistics, SuiteRates
+from harness.runs.trials import counted_briefly
+
+SUITE_HEADS = ("benchmark", "weight", "tasks", "passed", "failed", "unscored", "rate", "95% interval")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +47,7 @@ def headline(found: Statistics) -> str:
     return "; ".join(
         (
             f"{whole.passed} passed, {whole.failed} failed, {whole.unscored} unscored of {whole.counted}",
-            f"{percent(rate.value)} (95% from {percent(rate.low)} to {percent(rate.high)}, {found.method})",
+            f"{percent(rate.value)} (95% from {limits(rate)}, {found.method})",
             f"{measure(whole.tokens, 'count')} tokens, {cost(whole.cost_usd, whole.priced)},"
             f" {duration(whole.working_s)} of work",
             *further(whole),
@@ -95,6 +98,31 @@ def as_data(group: Group) -> JsonObject:
             "reply_cache": _reply_cache(judge),
         },
     }
+
+
+def suite_table(suite: SuiteRates) -> tuple[tuple[str, ...], ...]:
+    """The cells below `SUITE_HEADS`: a row for each benchmark, and one for the weighted mean."""
+    rows = (
+        (one.name, percent(weight), *cells(one), limits(one.rate))
+        for one, weight in zip(suite.benchmarks, suite.weights, strict=True)
+    )
+    return (*rows, ("weighted mean", "", "", "", "", "", percent(suite.mean.value), limits(suite.mean)))
+
+
+def suite_data(suite: SuiteRates) -> JsonObject:
+    """The rates of a suite, as `summary.json` has them."""
+    names = ("tasks", "episodes", "is_even", "passed", "failed", "unscored", "rate")
+    rows = [
+        {"name": one.name, "weight": weight} | {name: getattr(one, name) for name in names}
+        for one, weight in zip(suite.benchmarks, suite.weights, strict=True)
+    ]
+    return {"benchmarks": rows, "mean": suite.mean}
+
+
+def cells(group: Group) -> tuple[str, ...]:
+    """Tasks, passed, failed, unscored and rate, for the columns of a table."""
+    tasks = counted_briefly(group.tasks, group.episodes, is_even=group.is_even)
+    return tasks, str(group.passed), str(group.failed), str(group.unscored), percent(group.rate.value)
 
 
 def judging(usage: Usage) -> str:

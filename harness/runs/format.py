@@ -1,5 +1,7 @@
 """How numbers are written for people: the same in pages and in terminals."""
 
+from harness.runs.intervals import Interval
+
 
 def in_doubt(scores: int) -> str:
     """How many scores carry a doubt."""
@@ -8,6 +10,11 @@ def in_doubt(scores: int) -> str:
 
 def percent(share: float) -> str:
     return f"{share:.1%}"
+
+
+def limits(found: Interval) -> str:
+    """The ends of an interval of a share: `26.3% to 55.4%`."""
+    return f"{percent(found.low)} to {percent(found.high)}"
 
 
 def percent_within(share: float, low: float, high: float) -> str:

@@ -14,24 +14,27 @@ from functools import cache
 from math import atan, comb, cos, isclose, pi, sin, sqrt
 from statistics import NormalDist
 
+_CONFIDENCE = 0.95
+"""Of all intervals."""
 RESAMPLES = 10_000
 # Without it the interval held the truth in 84 % of simulated runs near 98 % passed; with it in 93 % and more.
 _PRIOR = 0.25
 """Clusters counted in for each of the two outcomes."""
+_Z = NormalDist().inv_cdf((1 + _CONFIDENCE) / 2)
 _DRAWN = 10_000_000
 """Clusters drawn for one bootstrap, all samples together: they take a second or two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A value and the interval that holds it with the confidence asked for."""
+    """A value and its 95% interval."""
 
     value: float
     low: float
     high: float
 
 
-def wilson(passed: int, total: int, confidence: float = 0.95) -> Interval:
+def wilson(passed: int, total: int) -> Interval:
     """Wilson's score interval of a rate; with nothing counted, all is possible.
 
     Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference", without continuity
@@ -39,10 +42,10 @@ def wilson(passed: int, total: int, confidence: float = 0.95) -> Interval:
     """
     if total == 0:
         return Interval(value=0.0, low=0.0, high=1.0)
-    return _wilson(passed / total, total, _z(confidence))
+    return _wilson(passed / total, total, _Z)
 
 
-def clustered_rate(values: Mapping[str, Sequence[float]], *, confidence: float = 0.95) -> Interval:
+def clustered_rate(values: Mapping[str, Sequence[float]]) -> Interval:
     """Rate of all values, with Wilson's interval for as many independent ones as they are worth.
 
     Values of one cluster (trials of a task, tasks of an intent template) are alike, so 6 of them may say no more than
@@ -53,7 +56,6 @@ def clustered_rate(values: Mapping[str, Sequence[float]], *, confidence: float =
 
     Args:
         values: Cluster name to its values, each 0 or 1.
-        confidence: Of the interval.
 
     Source: Franco, Little, Louis and Slud 2019, "Comparative study of confidence intervals for proportions in complex
     sample
@@ -62,13 +64,13 @@ def clustered_rate(values: Mapping[str, Sequence[float]], *, confidence: float =
     """
     clusters = [(sum(cluster), len(cluster)) for cluster in values.values() if cluster]
     if not clusters:
-        return wilson(0, 0, confidence)
+        return wilson(0, 0)
     count, total = len(clusters), sum(size for _, size in clusters)
     rate = sum(part for part, _ in clusters) / total
     least = _effective(clusters)
     # The result is never wider than this: with two clusters, Student's t of one degree of freedom would say nothing at
     # all.
-    widest = _wilson(rate, least, _z(confidence))
+    widest = _wilson(rate, least, _Z)
     if count == 1:
         return widest
     # With the quarters it is neither 0 nor 1, for which the division below would be by 0.
@@ -77,7 +79,7 @@ def clustered_rate(values: Mapping[str, Sequence[float]], *, confidence: float =
     squares += _PRIOR * ((1 - middle) ** 2 + middle**2)
     alike = squares / (count + 2 * _PRIOR - 1) / (middle * (1 - middle))
     worth = min(float(total), max(least, count / alike))
-    found = _wilson(rate, worth, _t(confidence, count - 1))
+    found = _wilson(rate, worth, _t(count - 1))
     return Interval(value=rate, low=max(found.low, widest.low), high=min(found.high, widest.high))
 
 
@@ -124,20 +126,7 @@ def weighted_mean(parts: Sequence[tuple[Interval, float]]) -> Interval:
     return Interval(value=value, low=value - below, high=value + above)
 
 
-def cohens_kappa(both: int, first: int, second: int, neither: int, *, confidence: float = 0.95) -> Interval | None:
-    """Agreement of two yes-or-no raters beyond chance, see `kappa_of`.
-
-    Args:
-        both: Items to which both say yes.
-        first: To which only the first says yes; `second` likewise.
-        second: See above.
-        neither: To which both say no.
-        confidence: Of the interval.
-    """
-    return kappa_of(((both, first), (second, neither)), confidence=confidence)
-
-
-def kappa_of(counts: Sequence[Sequence[int]], *, confidence: float = 0.95) -> Interval | None:
+def kappa_of(counts: Sequence[Sequence[int]]) -> Interval | None:
     """Cohen's kappa of two raters with its large-sample interval; None when it is not defined.
 
     (agreed - chance) / (1 - chance), where `chance` is the agreement to be expected of two raters who answer as often
@@ -147,7 +136,6 @@ def kappa_of(counts: Sequence[Sequence[int]], *, confidence: float = 0.95) -> In
 
     Args:
         counts: Row: category of the first rater; column: category of the second; items that are in both.
-        confidence: Of the interval.
 
     Source: Cohen 1960; the standard error of Fleiss, Cohen and Everitt 1969, "Large sample standard errors of kappa and
         weighted kappa", formula 13.
@@ -165,16 +153,16 @@ def kappa_of(counts: Sequence[Sequence[int]], *, confidence: float = 0.95) -> In
     same = range(len(cells))
     kappa = (sum(cells[i][i] for i in same) - chance) / (1 - chance)
     if sum(counts[i][i] for i in same) == total:
-        return Interval(value=1.0, low=(wilson(total, total, confidence).low - chance) / (1 - chance), high=1.0)
+        return Interval(value=1.0, low=(wilson(total, total).low - chance) / (1 - chance), high=1.0)
     on = sum(cells[i][i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in same)
     off = (1 - kappa) ** 2 * sum(cells[i][j] * (columns[i] + rows[j]) ** 2 for i in same for j in same if i != j)
     variance = (on + off - (kappa - chance * (1 - kappa)) ** 2) / (total * (1 - chance) ** 2)
     # Rounding may leave the variance a little below 0.
-    half = _z(confidence) * sqrt(max(0.0, variance))
+    half = _Z * sqrt(max(0.0, variance))
     return Interval(value=kappa, low=max(-1.0, kappa - half), high=min(1.0, kappa + half))
 
 
-def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> Interval:
+def median_interval(values: Sequence[float]) -> Interval:
     """Median of independent values, with its exact interval: two of the values; of too few, all of their range.
 
     The r-th smallest value is above the true median only if fewer than r values are below it, whatever the values are
@@ -182,14 +170,13 @@ def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> Int
 
     Args:
         values: At least one.
-        confidence: Of the interval.
 
     Source: Conover 1999, "Practical nonparametric statistics", section 3.2.
     """
     ordered, count = sorted(values), len(values)
     rank, ways, chance = 0, 1, 1
     # Whole numbers: from 1024 values on, 2 ** count is above the largest float.
-    rare = Fraction(1 - confidence) * 2**count
+    rare = Fraction(1 - _CONFIDENCE) * 2**count
     while chance * 2 <= rare:
         ways = ways * (count - rank) // (rank + 1)
         rank += 1
@@ -236,7 +223,6 @@ def clustered_bootstrap(
     values: Mapping[str, Sequence[float]],
     *,
     bounds: tuple[float, float],
-    confidence: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Interval:
@@ -253,7 +239,6 @@ def clustered_bootstrap(
     Args:
         values: Cluster name to its values.
         bounds: The least and the largest value there can be.
-        confidence: Of the interval.
         resamples: How many draws, at most.
         seed: Of the draws.
 
@@ -269,10 +254,10 @@ def clustered_bootstrap(
     mean, count = _mean(sums), len(sums)
     # Compared with a tolerance: the mean is rounded, so clusters that agree differ from it in the last digits.
     if count == 1 or all(isclose(part, mean * size, abs_tol=1e-9) for part, size in sums):
-        other = wilson(0, count, confidence).high
+        other = wilson(0, count).high
         return Interval(value=mean, low=mean + other * (low - mean), high=mean + other * (high - mean))
-    widest = _wilson((mean - low) / (high - low), _effective(sums), _z(confidence))
-    t, spread = _t(confidence, count - 1), count / (count - 1)
+    widest = _wilson((mean - low) / (high - low), _effective(sums), _Z)
+    t, spread = _t(count - 1), count / (count - 1)
     error = sqrt(spread * sum((part - mean * size) ** 2 for part, size in sums)) / sum(size for _, size in sums)
     draw = random.Random(seed)  # a measurement to be repeated, not a secret
     samples = min(resamples, max(1, _DRAWN // count))
@@ -303,19 +288,14 @@ def _wilson(rate: float, total: float, z: float) -> Interval:
 
 
 @cache
-def _z(confidence: float) -> float:
-    return NormalDist().inv_cdf((1 + confidence) / 2)
-
-
-@cache
-def _t(confidence: float, freedom: int) -> float:
+def _t(freedom: int) -> float:
     """Student's t that is not exceeded, either way, with this confidence."""
-    low, high = _z(confidence), 2.0
-    while _within(high, freedom) < confidence:
+    low, high = _Z, 2.0
+    while _within(high, freedom) < _CONFIDENCE:
         low, high = high, 2 * high
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < confidence else (low, middle)
+        low, high = (middle, high) if _within(middle, freedom) < _CONFIDENCE else (low, middle)
     return high
 
 

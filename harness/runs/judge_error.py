@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.files.side_file import SideFile
 from harness.records.optional import optional
-from harness.runs.intervals import Interval, cohens_kappa, wilson
+from harness.runs.intervals import Interval, kappa_of, wilson
 
 FOLDER = "judge-check"
 """The folder beside the run folders."""
@@ -53,7 +53,7 @@ class Agreement:
     @property
     def kappa(self) -> Interval | None:
         """Cohen's; None when judge or people always say the same."""
-        return cohens_kappa(self.both, self.judge_only, self.people_only, self.neither)
+        return kappa_of(((self.both, self.judge_only), (self.people_only, self.neither)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

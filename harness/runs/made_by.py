@@ -1,6 +1,6 @@
 """The origin of a run as a page shows it; read from `run.json`, in which anything may be missing or damaged."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.codec import digest
@@ -36,13 +36,14 @@ def made_by(run: Mapping[str, object]) -> tuple[MadeBy, ...]:
 
 def package_versions(run: Mapping[str, object]) -> dict[str, str]:
     """Package to version, from `run.json`; a version that is not text is left out."""
-    return {name: version for name, version in _tree(run.get("packages")).items() if isinstance(version, str)}
+    return {name: version for name, version in tree_of(run.get("packages")).items() if isinstance(version, str)}
 
 
-def undeclared(sites: Iterable[tuple[str, object]]) -> str:
-    """Which sites do not say their version, as `no version declared: code, forum`; "" = all do."""
-    silent = [name for name, version in sites if not version]
-    return f"no version declared: {', '.join(silent)}" if silent else ""
+def sites_said(sites: Mapping[str, object]) -> str:
+    """The versions of sites, and which do not say theirs: `shop 1.2; no version declared: code, forum`."""
+    declared = ", ".join(f"{name} {version}" for name, version in sites.items() if version)
+    silent = ", ".join(name for name, version in sites.items() if not version)
+    return "; ".join(filter(None, (declared, silent and f"no version declared: {silent}")))
 
 
 def _made(run: Mapping[str, object]) -> MadeBy:
@@ -55,16 +56,15 @@ def _made(run: Mapping[str, object]) -> MadeBy:
 
 
 def _facts(run: Mapping[str, object]) -> Iterator[MadeFact]:
-    revision, browser, fonts, sites = (_tree(run.get(name)) for name in ("revision", "browser", "fonts", "sites"))
+    revision, browser, fonts, sites = (tree_of(run.get(name)) for name in ("revision", "browser", "fonts", "sites"))
     # Changes in `harness/` alone: a task file in the checkout does not change the program.
     changed = "with uncommitted changes" if revision.get("dirty") and revision.get("commit") else ""
-    declared = ", ".join(f"{name} {version}" for name, version in sites.items() if version)
     for name, text, full in (
         ("Cairn", run.get("harness"), None),
         ("Revision", changed, revision.get("commit")),
         ("Browser", browser.get("version") or browser.get("program"), None),
         ("Prompt", None, run.get("prompt")),
-        ("Sites", "; ".join(filter(None, (declared, undeclared(sites.items())))), None),
+        ("Sites", sites_said(sites), None),
         ("Python", run.get("python"), None),
         ("Platform", run.get("platform"), None),
         ("Fonts", f"{fonts.get('files')} files" if fonts.get("sha256") else None, fonts.get("sha256")),
@@ -73,5 +73,6 @@ def _facts(run: Mapping[str, object]) -> Iterator[MadeFact]:
             yield MadeFact(name=name, text=str(text or ""), digest=str(full or ""))
 
 
-def _tree(value: object) -> Mapping[str, object]:
+def tree_of(value: object) -> Mapping[str, object]:
+    """What is no object is an empty one."""
     return value if isinstance(value, dict) else {}

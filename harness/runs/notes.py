@@ -6,7 +6,6 @@ from pathlib import Path
 from harness.codec import JsonObject
 from harness.evaluators.result import DIALECTS
 from harness.files.side_file import SideFile
-from harness.runs.attribution import Attributed
 from harness.runs.results import Result
 from harness.runs.trials import amount
 
@@ -14,11 +13,6 @@ UNCONFINED = (
     "it could read what the user can, the task files with their answers and the journals included, and use the network"
 )
 """Of a process without a sandbox."""
-
-
-def attributed_notes(found: Attributed | None) -> tuple[str, ...]:
-    """Whose the failures are; () where that is not known."""
-    return () if found is None else (str(found),)
 
 
 def unconfined_notes(episodes: int) -> tuple[str, ...]:

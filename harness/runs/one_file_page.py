@@ -37,15 +37,7 @@ def steps_seen(run: Run, task_id: str, trial: int) -> Mapping[int, StepView]:
 
 
 def report_step(run: Run, task_id: str, trial: int, step: int, *, page: Path) -> str:
-    """Address of a step in the report of the run, from a page; "" = the run has no report, as a bundle has none.
-
-    Args:
-        run: Whose report it is.
-        task_id: Of the episode; so `trial`.
-        trial: Likewise.
-        step: Its number.
-        page: The file that the address is for.
-    """
+    """Address of a step in the report of a run, from the file `page`; "" = there is no report, as of a bundle."""
     name = name_of(task_id, trial).removesuffix(JOURNAL_SUFFIX) + ".html"
     there = run.folder / "report" / "tasks" / name
     if not there.is_file():

@@ -66,11 +66,6 @@ def score_of(result: EpisodeResult | None, scoring: str) -> Score:
     )
 
 
-def said_instead(why: str, unread: str) -> str:
-    """The reason with the last reply of an episode that ended by unreadable ones."""
-    return f"unreadable replies: {unread}" if why and unread else why
-
-
 def judged_by(result: EpisodeResult, scoring: str) -> tuple[str, str] | None:
     """Judge and prompt that decided a score, "" where an older version did not record them; None = none did."""
     score = result.scores.get(scoring)

@@ -7,6 +7,7 @@ words, by which failures are grouped; the sentence beside it is the evaluator's 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from harness.journal.index import EpisodeResult
 from harness.journal.names import JOURNAL_SUFFIX, name_of
@@ -14,9 +15,11 @@ from harness.records import Usage
 from harness.runs.about import RunInfo
 from harness.runs.attribution import NO_ATTRIBUTIONS, Attribution, Attributions
 from harness.runs.episode import Episode
-from harness.runs.outcome import FAILED, NOT_FINISHED, UNSCORED, judged_by, said_instead, score_of
+from harness.runs.outcome import FAILED, NOT_FINISHED, UNSCORED, judged_by, score_of
 from harness.runs.verified import OwnVerdict, OwnVerdicts, key_of
 
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key")
 NOT_BEGUN = "not begun"
 
 
@@ -96,7 +99,9 @@ class Result:
     @property
     def reason(self) -> str:
         """Why it did not pass, for people: where the agent could not be understood, what it said."""
-        return said_instead(self.why, self.unread) if self.page else self.cause
+        if not self.page:
+            return self.cause
+        return f"unreadable replies: {self.unread}" if self.why and self.unread else self.why
 
     @property
     def detail(self) -> str:
@@ -121,14 +126,7 @@ def result_of(
     verified: OwnVerdicts | None = None,
     attributions: Attributions = NO_ATTRIBUTIONS,
 ) -> Result:
-    """What an episode has come to.
-
-    Args:
-        outcome: As the index has it.
-        scoring: `corrected` or `webarena`.
-        verified: The verdicts of the scorer of webarena-verified on the run; None = it was not asked.
-        attributions: Of the run.
-    """
+    """What an episode has come to; `verified` and `attributions` are those of the run."""
     score = score_of(outcome, scoring)
     verdict = verified.by_trial.get(key_of(outcome.task_id, outcome.trial)) if verified else None
     return Result(
@@ -184,16 +182,18 @@ def not_begun(task_id: str, trial: int, *, site: str = "-", cluster: str = "") -
     return Result(task_id=task_id, trial=trial, site=site, cluster=cluster or f"task {task_id}")
 
 
-def selected(results: Iterable[Result], known: RunInfo) -> tuple[Result, ...]:
-    """Those of the tasks and trials a run is about now; a folder may hold more from earlier starts."""
-    counts = is_selected(known)
-    return tuple(one for one in results if counts(one.task_id, one.trial))
-
-
 def is_selected(known: RunInfo) -> Callable[[str, int], bool]:
     """Says of a task and trial whether a run is about them now: about all, where its tasks are not known."""
     tasks = frozenset(known.tasks)
     return lambda task_id, trial: not tasks or (task_id in tasks and trial < known.trials)
+
+
+def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """Items by their key, in their order."""
+    found: dict[_Key, list[_Item]] = {}
+    for one in items:
+        found.setdefault(key(one), []).append(one)
+    return found
 
 
 def page_of(episode: EpisodeResult | Episode) -> str:

@@ -12,7 +12,7 @@ from harness.journal.index import Scan, read_entry, scan
 from harness.journal.names import can_name, is_run_folder, name_of
 from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore
-from harness.runs.about import DESCRIPTION, SUMMARY, RunInfo, recorded_scoring, run_info
+from harness.runs.about import DESCRIPTION, RunInfo, run_info
 from harness.runs.attribution import Attributions
 from harness.runs.episode import Episode, RunFiles
 from harness.runs.measures import Measured, measures_of
@@ -63,12 +63,10 @@ class Run:
         """Of the folder."""
         return self.folder.resolve().name
 
-    @cached_property
+    @property
     def scoring(self) -> str:
         """The scoring of `Episode.score`."""
-        if self._given is not None:
-            return self._given
-        return recorded_scoring(SUMMARY.find(self.folder) or {}, self.description)
+        return self.about.dialect
 
     @cached_property
     def description(self) -> JsonObject:

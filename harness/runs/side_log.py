@@ -1,23 +1,19 @@
 """An append-only file of a run folder that several processes write at once, as `labels.jsonl`.
 
 Invariant: once `append` has returned, the entry is on disk, whatever is killed afterwards, and no entry of another
-writer was lost by it. A line is a JSON object with its own checksum (CRC-32 of what stands before `,"crc"`). A line
-that a killed writer left torn is cut off by the next one, and readers leave it out until then.
+writer was lost by it. A line is a JSON object with its own checksum (`harness.codec.seal`, not chained). A line that a
+killed writer left torn is cut off by the next one, and readers leave it out until then.
 """
 
 import fcntl
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from zlib import crc32
 
-from harness.codec import CodecError, JsonObject, dumps, loads
+from harness.codec import CodecError, JsonObject, dumps, loads, seal, unseal
 from harness.files import safe_files
 from harness.files.disk import sync_folder, translate_os_errors, write_whole
 from harness.files.sync import sync
-
-_CRC = b',"crc":"'
-_AFTER_CRC = b'"}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +40,7 @@ def append(folder: Path, name: str, entry: JsonObject) -> None:
         UnsafeFile: The file is a link, a FIFO or a device.
         StorageError: The disk refuses; the file is as it was.
     """
-    path, body = folder / name, dumps(entry)[:-1]
-    line = b"%s%s%08x%s\n" % (body, _CRC, crc32(body), _AFTER_CRC)
+    path, line = folder / name, seal(dumps(entry)[:-1], 0)[0]
     with translate_os_errors(path):
         # A file of its own: a journal has one writer, but two people label while a run goes on.
         fd = safe_files.open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
@@ -100,12 +95,8 @@ def _whole(fd: int) -> int:
 
 
 def _entry(line: bytes) -> JsonObject | None:
-    # From the right, as an object in the entry may have a key `crc` of its own.
-    body, found, crc = line.rpartition(_CRC)
-    if not found or crc != b"%08x%s" % (crc32(body), _AFTER_CRC):
-        return None
     try:
-        tree = loads(body + b"}")
+        tree = loads(unseal(line, 0)[0] + b"}")
     except CodecError:
         return None
     return tree if isinstance(tree, dict) else None

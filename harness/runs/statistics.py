@@ -11,27 +11,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
 
 from harness.evaluators.result import DIALECTS
-from harness.records import Usage
+from harness.records import Usage, benchmark_of
 from harness.runs.attribution import Attributed, attributed
-from harness.runs.intervals import Interval, is_clustered, rate_of, wilson
+from harness.runs.intervals import Interval, is_clustered, rate_of, weighted_mean, wilson
 from harness.runs.judge_error import JudgeUse, check_files, counted_uses, with_errors
-from harness.runs.notes import attributed_notes, corrected_notes, rescored_name, rescored_notes, unconfined_notes
+from harness.runs.notes import corrected_notes, rescored_name, rescored_notes, unconfined_notes
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
-from harness.runs.results import Result
-from harness.runs.suite_rates import SuiteEpisode, SuiteRates, suite_rates
+from harness.runs.results import Result, grouped
 from harness.runs.trials import Trials, counted, trials_of
-from harness.runs.verified import VerifiedAgreement, agreement
+from harness.runs.verified import VerifiedAgreement, agreed
 
-_Key = TypeVar("_Key")
 _NOTHING = Usage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """What some episodes come to together: all of a run, those of a site, those of an intent template."""
+    """What some episodes come to together: all of a run, those of a site, a benchmark or an intent template."""
 
     name: str = "all"
     tasks: int = 0
@@ -101,6 +98,17 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRates:
+    """All benchmarks of a suite that have an episode, and the mean of their rates."""
+
+    benchmarks: tuple[Group, ...]
+    weights: tuple[float, ...]
+    """That of each benchmark, as a share of all."""
+    mean: Interval
+    """Each benchmark counts by its weight, however many tasks it has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
     """What a run comes to, in one scoring."""
 
@@ -143,7 +151,7 @@ def statistics_of(
         weights: Of the benchmarks of a suite, by name.
         notes: What is known beside the journals.
     """
-    by_site = _among(results, lambda one: one.site)
+    by_site = grouped(results, lambda one: one.site)
     whose = attributed(one.attribution for one in results)
     return Statistics(
         all=_group("all", [one for among in by_site.values() for one in among]),
@@ -152,11 +160,11 @@ def statistics_of(
         templates=_templates(results),
         causes=_causes(results),
         trials=repeated(results),
-        suite=suite_rates((SuiteEpisode(one.task_id, one.cluster, one.status) for one in results), weights),
+        suite=_suite(results, weights),
         disagreements=tuple(dict.fromkeys(one.task_id for one in results if one.is_disputed)),
         judges=counted_uses(one.judged for one in results if one.judged is not None),
         notes=(
-            *attributed_notes(whose),
+            *(() if whose is None else (str(whose),)),
             *notes,
             *unconfined_notes(sum(one.is_unconfined for one in results)),
             *corrected_notes(sum(one.is_corrected for one in results)),
@@ -167,13 +175,7 @@ def statistics_of(
 
 
 def beside(found: Statistics, folder: Path, results: Iterable[Result]) -> Statistics:
-    """The same with what files beside the journals say: measured errors of its judges, and `rescored-*.json`.
-
-    Args:
-        found: The statistics of the run.
-        folder: The run folder.
-        results: What `found` was made of.
-    """
+    """The same with what files beside the journals say: measured errors of its judges, and `rescored-*.json`."""
     return replace(
         found, judges=with_errors(found.judges, folder), notes=(*found.notes, *rescored_notes(folder, results))
     )
@@ -187,11 +189,6 @@ def beside_files(folder: Path) -> tuple[Path, ...]:
 def doubtful(results: Iterable[Result]) -> int:
     """How many scores carry a doubt."""
     return sum(bool(one.doubts) and one.status != UNSCORED for one in results)
-
-
-def agreed(results: Iterable[Result]) -> VerifiedAgreement | None:
-    """The results held against the verdicts of the scorer of webarena-verified."""
-    return agreement((one.name, one.status, one.verified) for one in results)
 
 
 def repeated(results: Iterable[Result]) -> Trials | None:
@@ -229,26 +226,30 @@ def _total(usages: Iterable[Usage]) -> Usage:
     return sum((one for one in usages if one != _NOTHING), _NOTHING)
 
 
+def _suite(results: Iterable[Result], weights: Mapping[str, float]) -> SuiteRates | None:
+    """None when there are no weights, as the run is not a suite, or no episode."""
+    found = grouped(results, lambda one: benchmark_of(one.task_id)) if weights else {}
+    if not (whole := sum(weights[name] for name in found if name in weights)):
+        return None
+    groups = tuple(_group(name, found[name]) for name in weights if name in found)
+    shares = tuple(weights[group.name] / whole for group in groups)
+    mean = weighted_mean([(group.rate, share) for group, share in zip(groups, shares, strict=True)])
+    return SuiteRates(benchmarks=groups, weights=shares, mean=mean)
+
+
 def _templates(results: Iterable[Result]) -> tuple[Group, ...]:
     """Within a template the tasks are what is drawn."""
-    found = _among((one for one in results if one.template), lambda one: one.template)
+    found = grouped((one for one in results if one.template), lambda one: one.template)
     groups = [_group(name, among, lambda one: one.task_id) for name, among in sorted(found.items()) if len(among) > 1]
     return tuple(sorted(groups, key=lambda group: (group.rate.value, -group.episodes, group.name)))
 
 
 def _causes(results: Iterable[Result]) -> tuple[Cause, ...]:
-    found = _among((one for one in results if one.status != PASSED), lambda one: (one.status, one.cause))
+    found = grouped((one for one in results if one.status != PASSED), lambda one: (one.status, one.cause))
     causes = (Cause(name=name, status=status, episodes=len(among)) for (status, name), among in found.items())
     return tuple(sorted(causes, key=lambda cause: (-cause.episodes, cause.name)))
 
 
-def _among(results: Iterable[Result], key: Callable[[Result], _Key]) -> dict[_Key, list[Result]]:
-    found: dict[_Key, list[Result]] = {}
-    for one in results:
-        found.setdefault(key(one), []).append(one)
-    return found
-
-
 def _by(results: Iterable[Result], key: Callable[[Result], str]) -> dict[str, list[float]]:
     """1 or 0 for each result, passed or not."""
-    return {name: [float(one.status == PASSED) for one in among] for name, among in _among(results, key).items()}
+    return {name: [float(one.status == PASSED) for one in among] for name, among in grouped(results, key).items()}

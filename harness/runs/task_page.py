@@ -4,7 +4,7 @@ Journal in, plain frozen views out; markup is the templates' business. Artifacts
 except the few prompt messages that all tasks share. What cannot be read is said in its place and never stops the page.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby, pairwise
@@ -179,26 +179,21 @@ def story_of(episode: Episode, builder: "TaskPageBuilder | None" = None) -> Task
     """
     if not episode.attempts:
         return None
-    return (builder or TaskPageBuilder(episode.artifacts)).story(episode.attempts, episode.scoring)
+    return (builder or TaskPageBuilder(episode.artifacts)).story(episode)
 
 
 class TaskPageBuilder:
-    """Makes stories of one run's journals."""
+    """Makes the stories of one run's episodes."""
 
     def __init__(self, artifacts: ArtifactStore) -> None:
         self._artifacts = artifacts
         self._message = lru_cache(maxsize=64)(self._read_message)
 
-    def story(self, attempts: Sequence[Recorded], dialect: str) -> TaskPageModel:
-        """The story of a journal.
-
-        Args:
-            attempts: As `journal.log.attempts` gives them; at least one.
-            dialect: Whose score comes first.
-        """
-        episode = attempts[-1]
+    def story(self, whole: Episode) -> TaskPageModel:
+        """The story of an episode, whose journal holds a record."""
+        attempts, dialect, episode = whole.attempts, whole.scoring, whole.record
         assert episode.opened is not None, "an attempt begins with its opening"
-        moments = tuple(self._moments(episode))
+        moments = tuple(self._moments(whole))
         shown = moments[-1].seen if moments else None
         last = episode.last.observation if episode.last else None
         return TaskPageModel(
@@ -218,42 +213,31 @@ class TaskPageBuilder:
             ),
         )
 
-    def _moments(self, episode: Recorded) -> Iterator[StepView]:
-        decisions: list[tuple[Decided, Acted | None]] = [(step.decided, step.acted) for step in episode.steps]
-        if episode.pending is not None:
-            decisions.append((episode.pending, None))
-        seen = episode.arrival.observation if episode.arrival else None
+    def _moments(self, episode: Episode) -> Iterator[StepView]:
+        record = episode.record
         shown: dict[str, int] = {}
-        spent, asked = episode.spent(), episode.asked_by_step()
-        for decided, acted in decisions:
-            resumed = tuple(record for record in episode.resumed if record.step == decided.step - 1)
-            prompt = tuple(self._sent(digest, decided.step, seen, shown) for digest in decided.prompt)
-            yield replace(
-                self._moment(_text(episode, decided, aimed=False), decided, acted, seen),
-                prompt=prompt,
-                is_inherited=decided.step <= episode.inherited,
-                resumed=resumed,
-                usage=spent[decided.step],
-                requests=tuple(self._request(one, episode) for one in asked.get(decided.step, ())),
-                commands=_commands(episode, decided.step),
+        asked = record.asked_by_step()
+        for step in episode.steps:
+            number, seen = step.number, step.seen
+            shot, target = self._shot(seen), next(iter(step.action.targets), None)
+            yield StepView(
+                number=number,
+                action=_text(record, step.decided, aimed=False),
+                verb=step.action.kind,
+                target=one_line(target.line or target.name, 300) if target else "",
+                seen=seen,
+                shot=shot,
+                aim=_aim(step.action, shot),
+                decided=step.decided,
+                acted=step.acted,
+                refused=step.why_not,
+                prompt=tuple(self._sent(digest, number, seen, shown) for digest in step.decided.prompt),
+                usage=step.usage,
+                requests=tuple(self._request(one, record) for one in asked.get(number, ())),
+                commands=_commands(record, number),
+                is_inherited=step.is_inherited,
+                resumed=tuple(one for one in record.resumed if one.step == number - 1),
             )
-            seen = acted.observation if acted else seen
-
-    def _moment(self, text: str, decided: Decided, acted: Acted | None, seen: Observation | None) -> StepView:
-        shot = self._shot(seen)
-        target = next(iter(decided.action.targets), None)
-        return StepView(
-            number=decided.step,
-            action=text,
-            verb=decided.action.kind,
-            target=one_line(target.line or target.name, 300) if target else "",
-            seen=seen,
-            shot=shot,
-            aim=_aim(decided.action, shot),
-            decided=decided,
-            acted=acted,
-            refused=acted.outcome.why if acted and not isinstance(acted.outcome, Done) else "",
-        )
 
     def _request(self, asked: Asked, episode: Recorded) -> RequestView:
         answered = episode.answered.get(asked.number)

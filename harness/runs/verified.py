@@ -7,10 +7,13 @@ a further one. The file may be missing, of another version, or forged: what does
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.codec import JsonObject
 from harness.files.side_file import SideFile
+
+if TYPE_CHECKING:
+    from harness.runs.results import Result
 
 VERIFIED_NAME = "verified.json"
 _MOST_OF_A_WHY = 1000
@@ -71,13 +74,9 @@ class VerifiedAgreement:
         return f"{self.passed} of {self.judged} passed, {self.passed_here} here; the same on {same} of {self.judged}"
 
 
-def agreement(verdicts: Iterable[tuple[str, str, OwnVerdict | None]]) -> VerifiedAgreement | None:
-    """Compare; None when there is no verdict.
-
-    Args:
-        verdicts: Name and status of each episode here, and the scorer's verdict on it.
-    """
-    judged = [(name, here, verdict) for name, here, verdict in verdicts if verdict is not None]
+def agreed(results: Iterable["Result"]) -> VerifiedAgreement | None:
+    """The results held against the verdicts on them; None when there is no verdict."""
+    judged = [(one.name, one.status, one.verified) for one in results if one.verified is not None]
     if not judged:
         return None
     return VerifiedAgreement(

@@ -32,7 +32,6 @@ from harness.plugins.bundles.verification import AS_RECORDED
 from harness.reports.summary import Invocation, as_json, summarize
 from harness.runs import Run
 from harness.runs.intervals import wilson
-from harness.runs.results import selected
 from harness.secrets.secret_detection import secrets_in
 from tests.e2e.conftest import environment
 from tests.scored_runs import FUZZY, MUST, a_task, play, scored
@@ -262,7 +261,7 @@ def test_a_run_that_was_served_has_the_trials_of_its_journals(tmp_path: Path, mo
             play(run, tasks[0], "12 of them", scored("corrected", 1.0), config_digest=settings, trial=trial)
     assert main(["bundle", str(tmp_path / "served")]) == main(["verify", str(tmp_path / "served.cairn")]) == 0
     found = Run(tmp_path / "served")
-    assert [(one.task_id, one.trial) for one in selected(found.results, found.about)] == [("1", at) for at in range(3)]
+    assert [(one.task_id, one.trial) for one in found.current().results] == [("1", at) for at in range(3)]
 
 
 def test_a_journal_that_was_changed_and_hashed_again_is_found(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from harness.choices import Durability
 from harness.codec import SCHEMA, CodecError, encode, seal
 from harness.errors import JournalCorrupt, JournalError, JournalLocked, UnsafeFile
-from harness.journal.log import Journal, episode_in, read
+from harness.journal.log import Journal, read
 from harness.records import Episode
 from tests.journal.episodes import PROJECT, acted, closed, folded, opened, whole_episode, write
 
@@ -21,6 +21,12 @@ RECORDS = whole_episode()
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "7.traj.jsonl"
+
+
+def read_back(data: bytes, path: Path) -> Episode:
+    """What a journal of these bytes says."""
+    path.write_bytes(data)
+    return read(path)
 
 
 def test_what_was_appended_is_what_is_read(path: Path) -> None:
@@ -68,7 +74,7 @@ def test_a_flipped_byte_is_named_and_never_gives_another_episode(path: Path) -> 
         damaged = bytearray(whole)
         damaged[place] ^= 1 << dice.randrange(8)
         with pytest.raises(JournalCorrupt) as corrupt:
-            episode_in(bytes(damaged), path)
+            read_back(bytes(damaged), path)
         assert corrupt.value.path == path
         assert corrupt.value.line == whole.count(b"\n", 0, place) + 1
         assert f"{path}:{corrupt.value.line}: " in str(corrupt.value)
@@ -83,12 +89,12 @@ def test_any_byte_may_stand_in_for_any_other(path: Path) -> None:
         place = dice.randrange(len(whole) - 1)
         damaged[place] = (damaged[place] + dice.randrange(1, 256)) % 256
         with pytest.raises(JournalCorrupt):
-            episode_in(bytes(damaged), path)
+            read_back(bytes(damaged), path)
 
 
 def test_a_lost_last_line_end_is_a_torn_tail(path: Path) -> None:
     whole = write(path, RECORDS)
-    assert episode_in(whole[:-1] + b"\r", path) == folded(RECORDS[:-1])
+    assert read_back(whole[:-1] + b"\r", path) == folded(RECORDS[:-1])
 
 
 def test_missing_doubled_and_swapped_lines_are_named(path: Path) -> None:
@@ -99,7 +105,7 @@ def test_missing_doubled_and_swapped_lines_are_named(path: Path) -> None:
         swapped = [*lines[:index], lines[index + 1], lines[index], *lines[index + 2 :]]
         for damaged, line in ((without, index + 1), (doubled, index + 2), (swapped, index + 1)):
             with pytest.raises(JournalCorrupt) as corrupt:
-                episode_in(b"".join(damaged), path)
+                read_back(b"".join(damaged), path)
             assert corrupt.value.line == line
 
 

@@ -122,7 +122,7 @@ def test_of_journals_that_are_equal_only_the_ends_are_read(tmp_path: Path, monke
     merge(tmp_path / "a", tmp_path / "b")
     # Another time of change, so that it is not remembered.
     os.utime(tmp_path / "a" / "1.traj.jsonl", ns=(1, 1))
-    monkeypatch.setattr(merging, "_whole_lines", None)
+    monkeypatch.setattr(merging, "whole_lines", None)
     assert merge(tmp_path / "a", tmp_path / "b") == 0
 
 

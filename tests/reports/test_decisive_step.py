@@ -7,13 +7,12 @@ import pytest
 
 from harness.actions import Click, InvalidAction, Target
 from harness.choices import Durability
-from harness.journal.log import attempts
-from harness.journal.store import ArtifactStore, RunFolder
+from harness.journal.store import RunFolder
 from harness.plugins.html_report.decisive_step import StepLink, ending_step, refusals, verdict_step
 from harness.plugins.html_report.report import write_report
 from harness.records import CloseReason, Decided, Record
 from harness.runs.run import Run
-from harness.runs.task_page import StepView, TaskPageBuilder
+from harness.runs.task_page import StepView, story_of
 from tests.reports.runs import Shape, episode, task, write
 
 AGAIN = Click(target=Target(id="3", role="link", name="Back", line="link 'Back'", box=None))
@@ -30,8 +29,10 @@ def moments(folder: Path, shape: Shape, *, tail: int = 0, action: object = AGAIN
             replace(one, action=action) if isinstance(one, Decided) and one.step in late else one  # type: ignore[arg-type]
             for one in records
         ]
-        path = write(run, of, changed)
-    return TaskPageBuilder(ArtifactStore(folder / "artifacts")).story(attempts(path), "corrected").moments
+        write(run, of, changed)
+    story = story_of(Run(folder).episode(of.task_id))
+    assert story is not None
+    return story.moments
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from harness.main import main
 from harness.plugins.html_report.report import write_report
 from harness.reports.ci import markdown
 from harness.reports.summary import Invocation, as_json, summarize
-from harness.runs.intervals import cohens_kappa, kappa_of
+from harness.runs.intervals import kappa_of
 from harness.runs.judge_error import (
     Agreement,
     JudgeError,
@@ -32,7 +32,7 @@ def test_kappa_and_its_error_are_those_of_statsmodels(table: tuple[int, int, int
     from statsmodels.stats.inter_rater import cohens_kappa as reference  # type: ignore[import-untyped]
 
     both, first, second, neither = table
-    ours = cohens_kappa(*table)
+    ours = kappa_of(((both, first), (second, neither)))
     theirs = reference([[both, first], [second, neither]])
     assert ours is not None
     assert ours.value == pytest.approx(theirs.kappa)
@@ -52,11 +52,11 @@ def test_kappa_of_more_categories_is_that_of_statsmodels(table: tuple[tuple[int,
 
 
 def test_kappa_has_a_width_where_all_agree_and_is_not_defined_where_one_always_says_the_same() -> None:
-    perfect = cohens_kappa(10, 0, 0, 10)
+    perfect = kappa_of(((10, 0), (0, 10)))
     assert perfect is not None and perfect.value == 1.0 == perfect.high and 0.5 < perfect.low < 0.8
-    assert cohens_kappa(10, 0, 0, 0) is None
-    assert cohens_kappa(0, 0, 0, 0) is None
-    always = cohens_kappa(10, 5, 0, 0)
+    assert kappa_of(((10, 0), (0, 0))) is None
+    assert kappa_of(((0, 0), (0, 0))) is None
+    always = kappa_of(((10, 5), (0, 0)))
     assert always is not None and always.value == pytest.approx(0.0)
 
 

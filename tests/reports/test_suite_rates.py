@@ -8,25 +8,27 @@ import pytest
 from harness.codec import dumps, loads
 from harness.main import main
 from harness.runs.about import run_info
+from harness.runs.figures import suite_table
 from harness.runs.intervals import Interval, weighted_mean, wilson
-from harness.runs.suite_rates import SuiteEpisode, suite_rates, suite_table
+from harness.runs.results import Result
+from harness.runs.statistics import statistics_of
 
 
-def episodes(name: str, *statuses: str, trials: int = 1) -> list[SuiteEpisode]:
+def episodes(name: str, *statuses: str, trials: int = 1) -> list[Result]:
     return [
-        SuiteEpisode(f"{name}.{number}", f"{name} {number}", status)
+        Result(task_id=f"{name}.{number}", trial=trial, cluster=f"{name} {number}", status=status)
         for number, status in enumerate(statuses)
-        for _ in range(trials)
+        for trial in range(trials)
     ]
 
 
 def test_each_benchmark_counts_by_its_weight_however_many_tasks_it_has() -> None:
     few, many = episodes("few", "passed", "failed"), episodes("many", *["passed"] * 30, *["unscored"] * 10)
-    found = suite_rates([*few, *many], {"few": 3.0, "many": 1.0, "absent": 5.0})
+    found = statistics_of([*few, *many], {"few": 3.0, "many": 1.0, "absent": 5.0}).suite
     assert found is not None
     first, second = found.benchmarks
-    assert (first.name, first.weight, first.tasks, first.passed, first.failed) == ("few", 0.75, 2, 1, 1)
-    assert (second.weight, second.passed, second.unscored, second.rate.value) == (0.25, 30, 10, 0.75)
+    assert (first.name, first.tasks, first.passed, first.failed) == ("few", 2, 1, 1)
+    assert (second.passed, second.unscored, second.rate.value, found.weights) == (30, 10, 0.75, (0.75, 0.25))
     assert found.mean.value == pytest.approx(0.75 * 0.5 + 0.25 * 0.75)
     assert first.rate == wilson(1, 2)
 
@@ -36,19 +38,19 @@ def test_the_table_says_how_many_trials_the_counts_are_of() -> None:
         episodes("even", *["passed"] * 4, trials=3),
         [*episodes("odd", "passed", "failed"), *episodes("odd", "passed")],
     )
-    found = suite_rates([*even, *odd, *episodes("once", "passed")], dict.fromkeys(("even", "odd", "once"), 1.0))
+    found = statistics_of([*even, *odd, *episodes("once", "passed")], dict.fromkeys(("even", "odd", "once"), 1.0)).suite
     assert found is not None
     assert [row[2:4] for row in suite_table(found)[:3]] == [("4 × 3", "12"), ("2 (3)", "2"), ("1", "1")]
 
 
 def test_a_run_that_is_no_suite_has_no_rates_by_benchmark() -> None:
-    assert suite_rates(episodes("demo", "passed"), {}) is None
-    assert suite_rates([SuiteEpisode("12", "t", "passed")], {"demo": 1.0}) is None
+    assert statistics_of(episodes("demo", "passed"), {}).suite is None
+    assert statistics_of([Result(task_id="12", trial=0, cluster="t", status="passed")], {"demo": 1.0}).suite is None
 
 
 def test_trials_of_one_task_do_not_narrow_the_interval_as_other_tasks_would() -> None:
-    repeated = suite_rates(episodes("a", "passed", "failed", trials=10), {"a": 1.0})
-    independent = suite_rates(episodes("a", *["passed", "failed"] * 10), {"a": 1.0})
+    repeated = statistics_of(episodes("a", "passed", "failed", trials=10), {"a": 1.0}).suite
+    independent = statistics_of(episodes("a", *["passed", "failed"] * 10), {"a": 1.0}).suite
     assert repeated is not None and independent is not None
     assert repeated.mean.high - repeated.mean.low > 1.5 * (independent.mean.high - independent.mean.low)
 

@@ -20,7 +20,6 @@ from harness.reports.write_all import write_reports
 from harness.runs import Fact, Group, Run, Statistics, as_data, facts, figures, headline, statistics_of
 from harness.runs.intervals import wilson
 from harness.runs.results import Result
-from harness.runs.suite_rates import SuiteEpisode, suite_rates
 from tests.reports.runs import Shape, fill
 
 SHAPES = [
@@ -119,7 +118,7 @@ def test_tasks_of_one_template_are_no_more_independent_than_trials_of_one_task()
     assert (found.all.rate.low, found.all.rate.high) == pytest.approx((twice.all.rate.low, twice.all.rate.high))
     apart = statistics_of([replace(one, cluster=f"task {one.task_id}") for one in once])
     assert (apart.all.rate, apart.method) == (wilson(46, 100), "Wilson")
-    suite = suite_rates([SuiteEpisode(f"one.{one.task_id}", one.cluster, one.status) for one in once], {"one": 1.0})
+    suite = statistics_of([replace(one, task_id=f"one.{one.task_id}") for one in once], {"one": 1.0}).suite
     assert suite is not None and suite.benchmarks[0].rate == found.all.rate
 
 

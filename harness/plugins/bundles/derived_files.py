@@ -19,9 +19,10 @@ from harness.api.rescoring import Invocation, RescoreResult, Summary, as_json, b
 from harness.api.scoring import DIALECTS
 from harness.errors import JournalError
 from harness.runs.about import run_info
+from harness.runs.figures import suite_data
 from harness.runs.intervals import weighted_mean, wilson
 from harness.runs.results import not_begun, result_of
-from harness.runs.suite_rates import SuiteRates
+from harness.runs.statistics import SuiteRates
 
 _MOST = 20
 """Sentences about one file, and tasks in one sentence."""
@@ -149,7 +150,7 @@ class DerivedFiles:
         if any(key not in self._outcomes for key in order):
             right["suite"] = found.get("suite")  # its intervals depend on templates that no journal names
         elif (suite := summary.statistics.suite) is not None and "suite" in found and not _names_trials(found["suite"]):
-            right["suite"] = plain(_over_tasks(suite))
+            right["suite"] = plain(suite_data(_over_tasks(suite)))
         # A version before this one counted answers that no judge was asked about, too.
         found, right = _with_named_judges(found), _with_named_judges(right)
         compared = {"results", "by_site", "made_with", *_NOT_IN_JOURNALS}
@@ -232,7 +233,8 @@ def _over_tasks(suite: SuiteRates) -> SuiteRates:
         replace(one, rate=wilson(one.passed, one.episodes) if one.tasks == one.episodes else one.rate)
         for one in suite.benchmarks
     )
-    return replace(suite, benchmarks=benchmarks, mean=weighted_mean([(one.rate, one.weight) for one in benchmarks]))
+    rates = [(one.rate, weight) for one, weight in zip(benchmarks, suite.weights, strict=True)]
+    return replace(suite, benchmarks=benchmarks, mean=weighted_mean(rates))
 
 
 def _with_named_judges(summary: JsonObject) -> JsonObject:

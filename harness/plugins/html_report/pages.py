@@ -30,7 +30,7 @@ from harness.plugins.html_report.fork_tree import Branch
 from harness.runs import one_line
 from harness.runs.about import RunInfo
 from harness.runs.baselines import NO_BASELINE, Baseline, is_baseline, rate_of
-from harness.runs.figures import facts, judging
+from harness.runs.figures import facts, judging, suite_table
 from harness.runs.format import ago, cost, duration, measure, percent, points
 from harness.runs.judge_error import judge_sentence
 from harness.runs.measures import Measured, measure_text
@@ -157,7 +157,7 @@ class Pages:
         self._environment.globals.update(policy=self.policy, served=served)
         self._environment.globals.update(rate_of=rate_of, no_baseline=NO_BASELINE, is_baseline=is_baseline)
         self._environment.globals.update(ending_step=ending_step, verdict_step=verdict_step, refusals=refusals)
-        self._environment.globals.update(cause_step=cause_step)
+        self._environment.globals.update(cause_step=cause_step, suite_table=suite_table)
         self._environment.globals.update(unconfined=UNCONFINED, most_listed=_MOST_LISTED)
 
     def prepare(self) -> None:

@@ -90,10 +90,11 @@ def _lines(options: argparse.Namespace, matrix: "Matrix") -> Iterator[str]:
 
 
 def _text(matrix: "Matrix", *, as_markdown: bool) -> Iterator[str]:
+    from harness.api.text import markdown_cell, markdown_table
     from harness.runs import one_line
-    from harness.runs.text_table import columns, markdown, plain_markdown
+    from harness.runs.text_table import columns
 
-    table, line = (markdown, plain_markdown) if as_markdown else (columns, one_line)
+    table, line = (markdown_table, markdown_cell) if as_markdown else (columns, one_line)
     heads = ("agent, model", *map(one_line, matrix.benchmarks))
     yield f"passed, with 95% intervals ({matrix.scoring} scoring)"
     yield ""
@@ -117,11 +118,11 @@ def _cells(matrix: "Matrix", row: "Row", said: "Callable[[Cell], str]") -> Itera
 
 def rate_said(cell: "Cell") -> str:
     """`62.5% (47.0% to 75.8%)`, with what has no score."""
-    from harness.runs.format import percent
+    from harness.runs.format import limits, percent
 
     rate, unscored = cell.group.rate, cell.group.unscored
     more = f", {unscored} unscored" if unscored else ""
-    return f"{percent(rate.value)} ({percent(rate.low)} to {percent(rate.high)}; {cell.group.counted}{more})"
+    return f"{percent(rate.value)} ({limits(rate)}; {cell.group.counted}{more})"
 
 
 def difference_said(cell: "Cell") -> str:

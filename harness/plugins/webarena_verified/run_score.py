@@ -10,8 +10,7 @@ from harness.api.files import Within, write_atomic
 from harness.errors import ConfigError, EvaluatorError, ExitCode
 from harness.plugins.webarena_verified.whole_run import RunVerdicts, score_folder
 from harness.runs import Run, one_line
-from harness.runs.statistics import agreed
-from harness.runs.verified import VERIFIED_NAME, status_of
+from harness.runs.verified import VERIFIED_NAME, agreed, status_of
 
 if TYPE_CHECKING:
     from harness.api.terminal import Terminal

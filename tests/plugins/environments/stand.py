@@ -40,7 +40,6 @@ class Lanes:
     orders: list[dict[str, Any]] = field(default_factory=list)
     """What was said to lanes, in order: orders, and that they are to leave."""
     action_set: ActionSet = field(default_factory=CairnActionSet)
-    shows_pictures: bool = False
 
     @property
     def tasks(self) -> Mapping[str, Task]:
