@@ -87,6 +87,7 @@ class CairnActionSet:
         return tuple(dict.fromkeys(action for action, _ in self._verbs.values()))
 
     def parse(self, text: str) -> Action:
+        """See `ActionSet.parse`."""
         shape = _SHAPE.fullmatch(text.strip())
         verb = shape[1].lower() if shape else ""
         if shape is None or verb not in self._verbs:
@@ -98,11 +99,13 @@ class CairnActionSet:
         return read
 
     def render(self, action: Action, *, reply: str | None = None, splitter: str = "```") -> str:
+        """See `ActionSet.render`."""
         if isinstance(action, InvalidAction) and reply is not None:
             return _UNREADABLE.format(reply=reply, splitter=splitter)
         return action.render()
 
     def same(self, a: Action, b: Action) -> bool:
+        """See `ActionSet.same`."""
         return same_action(a, b)
 
 

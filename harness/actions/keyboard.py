@@ -41,6 +41,7 @@ class Type(Action):
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
+        """See `Action.parse`."""
         found = _ID_TEXT_FLAG.fullmatch(without_tail(arguments))
         if found is None:
             return None
@@ -70,6 +71,7 @@ class Keyboard(Action):
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
+        """See `Action.parse`."""
         found = read(arguments, str)
         return cls(text=found[0]) if found and found[0] else None
 
@@ -95,6 +97,7 @@ class Press(Action):
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
+        """See `Action.parse`."""
         found = read(arguments, str)
         return cls(key_comb=cairn_keys(found[0])) if found and found[0].strip() else None
 

@@ -21,6 +21,7 @@ class Goto(Action):
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
+        """See `Action.parse`."""
         found = read(arguments, str)
         return cls(url=found[0].strip()) if found and found[0].strip() else None
 

@@ -24,6 +24,7 @@ class Stop(Action):
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
+        """See `Action.parse`."""
         found = read(arguments or "[]", str)
         return cls(answer=found[0].strip()) if found else None
 

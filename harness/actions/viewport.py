@@ -22,6 +22,7 @@ class Scroll(Action):
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
+        """See `Action.parse`."""
         found = _DIRECTION.fullmatch(arguments)
         return cls(direction="up" if found[1].lower() == "up" else "down") if found else None
 

@@ -183,7 +183,7 @@ class Models:
         # With the run's own sleep: a pause before a retry ends when the run is stopping.
         return Retrier(settings, on_retry=on_retry, timing=Timing(monotonic=working_s, sleep=self.stopping.sleep))
 
-    def _lane_limiter(self, lane: int) -> LaneLimiter:
+    def _lane_limiter(self, lane: int | None) -> LaneLimiter:
         return LaneLimiter(rate_limiter=self.rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)
 
 
