@@ -196,3 +196,45 @@ async def test_the_address_of_a_client_may_end_with_a_slash(tmp_path: Path) -> N
         connection = Connection(f"{there.url}/", patience_s=0)
         assert (await asyncio.to_thread(connection.reset, task="0"))["observation"]["step"] == 0
         await asyncio.to_thread(connection.close)
+
+
+async def test_the_same_reset_on_another_connection_goes_on_with_the_episode(tmp_path: Path) -> None:
+    """As of a client whose socket was lost, which the server does not know yet."""
+    wanted = {"task": "0", "episode_id": "x", "resume": True}
+    async with stand(tmp_path) as there, there.client() as busy, there.client() as lost, there.client() as again:
+        await busy.reset(task="1")
+        first = asyncio.create_task(lost.reset(**wanted))
+        await until(lambda: there.served.slots.waiting == 1)
+        second = asyncio.create_task(again.reset(**wanted))
+        await until(lambda: there.served.slots.waiting == 2)
+        await busy.socket.close()
+        await first
+        await lost.socket.close()
+        assert (await second)["observation"]["episode_id"] == "x"
+        assert there.served.slots.taken == 1 and list(there.served._ledger.entries)[1:] == ["x"]
+
+
+async def test_the_same_reset_is_told_that_another_connection_holds_the_episode(tmp_path: Path) -> None:
+    wanted = {"task": "0", "episode_id": "x"}
+    async with (
+        stand(tmp_path, slots=2) as there,
+        there.client() as busy,
+        there.client() as other,
+        there.client() as lost,
+        there.client() as again,
+        there.client() as careless,
+    ):
+        for one in (busy, other):
+            await one.reset(task="1")
+        first = asyncio.create_task(lost.reset(**wanted, resume=True))
+        await until(lambda: there.served.slots.waiting == 1)
+        second = asyncio.create_task(again.refused("reset", {**wanted, "resume": True}))
+        await until(lambda: there.served.slots.waiting == 2)
+        third = asyncio.create_task(careless.refused("reset", wanted))
+        await until(lambda: there.served.slots.waiting == 3)
+        for one in (busy, other):
+            await one.socket.close()
+        await first
+        assert (await second)["code"] == "SESSION_ERROR", "clients ask again"
+        assert "resume=true" in (await third)["message"]
+        await until(lambda: there.served.slots.taken == 1)
