@@ -11,9 +11,12 @@ import httpx
 import pytest
 
 from harness.errors import StorageError, UnsafeFile
-from harness.plugins.environments.clients.connection import Connection
+from harness.plugins.environments.clients.connection import URL, Connection, EnvironmentFailed
+from harness.plugins.environments.clients.trl import CairnTools, reward
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import NAME, Ledger
+from harness.plugins.environments.problem import Problem
+from harness.plugins.environments.slots import Patience
 from harness.plugins.environments.wire import Page, Question
 from tests.plugins.environments.stand import Stand, stand
 from tests.waiting import until
@@ -196,3 +199,97 @@ async def test_the_address_of_a_client_may_end_with_a_slash(tmp_path: Path) -> N
         connection = Connection(f"{there.url}/", patience_s=0)
         assert (await asyncio.to_thread(connection.reset, task="0"))["observation"]["step"] == 0
         await asyncio.to_thread(connection.close)
+
+
+async def test_the_same_reset_on_another_connection_goes_on_with_the_episode(tmp_path: Path) -> None:
+    """As of a client whose socket was lost, which the server does not know yet."""
+    wanted = {"task": "0", "episode_id": "x", "resume": True}
+    async with stand(tmp_path) as there, there.client() as busy, there.client() as lost, there.client() as again:
+        await busy.reset(task="1")
+        first = asyncio.create_task(lost.reset(**wanted))
+        await until(lambda: there.served.slots.waiting == 1)
+        second = asyncio.create_task(again.reset(**wanted))
+        await until(lambda: there.served.slots.waiting == 2)
+        await busy.socket.close()
+        await first
+        await lost.socket.close()
+        assert (await second)["observation"]["episode_id"] == "x"
+        assert there.served.slots.taken == 1 and list(there.served._ledger.entries)[1:] == ["x"]
+
+
+async def test_the_same_reset_is_told_that_another_connection_holds_the_episode(tmp_path: Path) -> None:
+    wanted = {"task": "0", "episode_id": "x"}
+    async with (
+        stand(tmp_path, slots=2) as there,
+        there.client() as busy,
+        there.client() as other,
+        there.client() as lost,
+        there.client() as again,
+        there.client() as careless,
+    ):
+        for one in (busy, other):
+            await one.reset(task="1")
+        first = asyncio.create_task(lost.reset(**wanted, resume=True))
+        await until(lambda: there.served.slots.waiting == 1)
+        second = asyncio.create_task(again.refused("reset", {**wanted, "resume": True}))
+        await until(lambda: there.served.slots.waiting == 2)
+        third = asyncio.create_task(careless.refused("reset", wanted))
+        await until(lambda: there.served.slots.waiting == 3)
+        for one in (busy, other):
+            await one.socket.close()
+        await first
+        assert (await second)["code"] == "SESSION_ERROR", "clients ask again"
+        assert "resume=true" in (await third)["message"]
+        await until(lambda: there.served.slots.taken == 1)
+
+
+async def test_what_a_server_worked_for_is_not_taken_from_the_patience_with_one_that_is_gone(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there:
+        there.lanes.held = True
+        asking = asyncio.create_task(asyncio.to_thread(Connection(there.url, patience_s=5).reset, task="0"))
+        await until(lambda: there.lanes.queued)
+        await asyncio.sleep(6)
+        there.lanes.held = False
+        [play] = there.served._plays.values()
+        assert play.holder is not None
+        play.holder.ends(Problem.infrastructure("shutdown", "it is restarted", code="SESSION_ERROR"))
+        assert (await asking)["observation"]["step"] == 0
+
+
+async def test_a_client_whose_reset_failed_has_no_episode(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there:
+        connection = Connection(there.url)
+        for begin in (False, True):
+            if begin:
+                await asyncio.to_thread(connection.reset, task="0")
+            there.lanes.refusal = StorageError("the disk is full")
+            with pytest.raises(EnvironmentFailed, match="the disk is full"):
+                await asyncio.to_thread(connection.reset, task="1")
+            with pytest.raises(EnvironmentFailed, match="the disk is full"):
+                await asyncio.to_thread(connection.step, "scroll [down]")
+            assert connection.episode_id is None
+        await asyncio.to_thread(connection.close)
+
+
+async def test_a_start_page_that_fails_costs_trl_one_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stand(tmp_path, patience=Patience(queue_s=0, grace_s=0)) as there, there.client() as other:
+        monkeypatch.setenv(URL, there.url)
+        tools = CairnTools()
+        tools._connection._patience_s = 1
+        there.lanes.refusal = StorageError("the disk is full")
+        said = await asyncio.to_thread(tools.reset, task="0")
+        assert said == "the environment cannot go on: StorageError: the disk is full"
+        assert await asyncio.to_thread(tools.click, "1") == said and reward([tools]) == [None]
+        assert "page 0" in await asyncio.to_thread(tools.reset, task="0")
+        with pytest.raises(EnvironmentFailed, match="there is no task"):
+            await asyncio.to_thread(tools.reset, task="nope")
+        await asyncio.to_thread(tools._connection.close)
+        await until(lambda: there.served.slots.taken == 0)
+        await other.reset(task="1")
+        assert "are in use" in await asyncio.to_thread(tools.reset, task="0")
+        late = CairnTools()
+        late._connection._patience_s = 0
+        with pytest.raises(EnvironmentFailed, match="serve more with environments="):
+            await asyncio.to_thread(late.reset, task="0")
+        for one in (tools, late):
+            await asyncio.to_thread(one._connection.close)

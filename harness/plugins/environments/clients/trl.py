@@ -10,7 +10,7 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from harness.plugins.environments.clients.connection import Connection, EnvironmentFailed
+from harness.plugins.environments.clients.connection import BUSY, Connection, EnvironmentFailed
 
 _LEAST_TRL = (1, 6)
 """The first that leaves a sample without a reward out."""
@@ -22,12 +22,23 @@ class CairnTools:
     def __init__(self) -> None:
         self._connection = Connection()
         self.reward: float | None = None
-        """The score of the episode; None = it has none: it did not end, or the infrastructure failed."""
+        """The score of the episode; None = it has none: it did not begin or end, or the infrastructure failed."""
+        self._has_begun = False
 
     def reset(self, task: str | None = None, seed: int | None = None, **columns: Any) -> str:
-        """The first page, with the goal before it."""
+        """The first page, with the goal before it; or why there is no episode, which all tools say then.
+
+        Raises:
+            EnvironmentFailed: A setting is wrong: there is no such task, or no server or free environment at the start.
+        """
         self.reward = None
-        seen = self._connection.reset(task=task, seed=seed)["observation"]
+        try:
+            seen = self._connection.reset(task=task, seed=seed)["observation"]
+        except EnvironmentFailed as failed:  # it would end the training
+            if not self._is_left_out(failed):
+                raise
+            return _told(failed)
+        self._has_begun = True
         return f"{seen['goal']}\n\n{seen['text']}"
 
     def click(self, target: str) -> str:
@@ -72,11 +83,17 @@ class CairnTools:
         try:
             turn = self._connection.step(action)
         except EnvironmentFailed as failed:
-            return f"the environment cannot go on: {failed}"
+            return _told(failed)
         self.reward = turn["reward"] if turn["done"] else None
         seen = turn["observation"]
         told = "\n".join(filter(None, (seen["error"], *seen["notices"])))
         return f"{told}\n\n{seen['text']}".strip() if not turn["done"] else "The task has ended."
+
+    def _is_left_out(self, failed: EnvironmentFailed) -> bool:
+        """Whether it costs one sample only: an episode failed, or what was there before is gone."""
+        if self._has_begun:
+            return failed.mask or failed.data.get("code") in BUSY
+        return "failure_class" in failed.data
 
 
 class CairnToolsWithUser(CairnTools):
@@ -99,6 +116,10 @@ def reward(environments: list[CairnTools], **_: Any) -> list[float | None]:
     """
     _check_trl()
     return [one.reward for one in environments]
+
+
+def _told(failed: EnvironmentFailed) -> str:
+    return f"the environment cannot go on: {failed}"
 
 
 def _check_trl() -> None:
