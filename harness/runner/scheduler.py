@@ -134,6 +134,8 @@ class Scheduler:
         found = [job for job in self._pending if (job.task.task_id, job.trial) == (task_id, trial)]
         for job in found:
             self._pending.remove(job)
+        if found:
+            self._hand_out()  # its sites may have been kept for it
         return bool(found)
 
     def look_again(self) -> None:

@@ -216,6 +216,18 @@ async def test_a_writer_gets_its_turn_under_a_stream_of_readers_who_meanwhile_sh
     assert 3 + MAX_SKIPS <= order.index("w") <= 3 + MAX_SKIPS + 3
 
 
+async def test_what_was_kept_for_a_task_that_is_withdrawn_is_given_to_the_next_one_at_once() -> None:
+    readers = [reader(f"r{number}") for number in range(MAX_SKIPS + 2)]
+    schedule = Scheduler([readers[0], writer("w"), *readers[1:]], Journals().sharing())
+    for lane in range(MAX_SKIPS + 1):
+        await taken(schedule, lane)
+    waiting = await asking(schedule, MAX_SKIPS + 1)
+    assert not waiting.done(), "the site is kept for the writer"
+    assert schedule.withdraw("w", 0)
+    await turns()
+    assert waiting.result() is not None and ids(schedule.held[MAX_SKIPS + 1]) == [f"r{MAX_SKIPS + 1}"]
+
+
 async def played_alternately(schedule: Scheduler, *, lanes: int) -> list[str]:
     """Let lanes take and settle in turn, so that one of them is always playing; the order jobs were begun in."""
     order: list[str] = []
