@@ -186,7 +186,7 @@ class Scheduler:
         if not over:
             self.played -= 1
             self._pending.append(unplaced(job))
-        self._give_back(lane, stay, outcome)
+        self._give_back(lane, stay, outcome, over=over)
 
     def reclaim(self, lane: int, *, last: bool = False) -> Job | None:
         """Put the job of a lost lane back into the queue: at its head, as it is half done, or at its end (`last`)."""
@@ -221,9 +221,11 @@ class Scheduler:
     def _is_down(self, urls: Iterable[str]) -> bool:
         return self._outages is not None and self._outages.holds(urls)
 
-    def _give_back(self, lane: int, stay: _Stay | None, outcome: EpisodeResult | None = None) -> None:
+    def _give_back(
+        self, lane: int, stay: _Stay | None, outcome: EpisodeResult | None = None, *, over: bool = False
+    ) -> None:
         if stay is not None and self._sharing is not None:
-            outcome = self._sharing.learn(stay.job, outcome)
+            outcome = self._sharing.learn(stay.job, outcome, over=over)
             self._locks.release(lane, stay.at.values())
             if self._upkeep is not None and self._state is not None and outcome is not None:
                 self._state.note_use(stay.job, stay.at, outcome)

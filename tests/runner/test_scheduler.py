@@ -69,11 +69,16 @@ async def test_what_became_of_a_job_is_taken_from_its_worker_and_read_only_where
     sharing = LockPlanner(sites, (), reading)
     schedule = Scheduler([a_job("1"), a_job("2")], sharing)
     job = await taken(schedule, 0)
-    await schedule.settle(0, job, over=True, outcome=ended)
+    await schedule.settle(0, job, over=False, outcome=ended)
     assert (read, sharing.outcome(job)) == ([], ended)
     await taken(schedule, 0)
     schedule.reclaim(0)
     assert read == [("2", 0)]
+    read.clear()
+    await taken(schedule, 0)
+    await schedule.settle(0, await taken(schedule, 1), over=True, outcome=ended)
+    assert read == []
+    assert (sharing.outcome(job), read) == (ended, [("1", 0)]), "what a lane has left for good is not kept"
 
 
 async def test_what_is_pending_again_waits_behind_the_others_and_counts_once() -> None:
