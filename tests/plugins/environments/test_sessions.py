@@ -10,11 +10,15 @@ from typing import Any
 import httpx
 import pytest
 
+from harness.actions import CairnActionSet
 from harness.errors import StorageError, UnsafeFile
+from harness.plugins.environments.agent import ClientAgent
 from harness.plugins.environments.clients.connection import Connection
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import NAME, Ledger
-from harness.plugins.environments.wire import Page, Question
+from harness.plugins.environments.wire import Order, Page, Question
+from harness.records import CloseReason, EpisodeLimits
+from harness.testing import ScriptedModel, play
 from tests.plugins.environments.stand import Stand, stand
 from tests.waiting import until
 
@@ -196,3 +200,19 @@ async def test_the_address_of_a_client_may_end_with_a_slash(tmp_path: Path) -> N
         connection = Connection(f"{there.url}/", patience_s=0)
         assert (await asyncio.to_thread(connection.reset, task="0"))["observation"]["step"] == 0
         await asyncio.to_thread(connection.close)
+
+
+async def test_a_client_that_is_away_uses_up_no_working_time_of_its_episode(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("harness.testing._LIMITS", EpisodeLimits(max_working_s=60))
+    for where in ("harness.episode.episode", "harness.plugins.environments.agent"):
+        monkeypatch.setattr(f"{where}.working_s", lambda: now)
+
+    async def ask_host(question: bytes) -> bytes:
+        nonlocal now
+        now += 600.0
+        return Order(text="stop []" if Question.of(question).steps else "scroll [down]").encoded()
+
+    episode = await play(ClientAgent(ScriptedModel(), CairnActionSet(), ask_host), "[1] link 'Tea'", "[1] link 'Tea'")
+    assert episode.closed is not None and episode.closed.reason == CloseReason.STOPPED
+    assert now == 1200.0 and episode.elapsed_ms == 0.0
