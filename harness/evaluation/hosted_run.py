@@ -195,6 +195,10 @@ class OpenRun:
             self._break(error)
             return True
 
+    def held_up(self, task_id: str, trial: int) -> str:
+        """See `HostedRun.held_up`."""
+        return self.jobs.held_up(task_id, trial)
+
     def _break(self, error: UsageError | JournalError) -> None:
         if not self.broken.done():
             self.broken.set_exception(error)

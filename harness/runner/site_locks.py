@@ -28,6 +28,10 @@ class LockRequest:
         """Equal for jobs that need the same locks."""
         return frozenset(self.exclusive.items()), frozenset(self.at.items())
 
+    def choice(self, site: str, there: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the instances of a site on which it may be played."""
+        return (self.at[site],) if self.at.get(site) in there else there
+
     def conflicts(self, other: "LockRequest") -> bool:
         """Whether they need a lock that excludes each other."""
         return any(alone or other.exclusive[site] for site, alone in self.exclusive.items() if site in other.exclusive)

@@ -233,6 +233,30 @@ async def test_what_was_kept_for_a_task_that_is_withdrawn_is_given_to_the_next_o
     assert waiting.result() is not None and ids(schedule.held[MAX_SKIPS + 1]) == [f"r{MAX_SKIPS + 1}"]
 
 
+async def test_a_job_says_who_has_its_sites_and_nothing_while_it_waits_for_a_lane_or_a_reset() -> None:
+    may_reset = asyncio.Event()
+
+    async def reset(instances: tuple[SiteInstance, ...], task: Task) -> None:
+        await may_reset.wait()
+
+    jobs = [writer("1"), writer("2")]
+    async with Scheduler(jobs, Journals().sharing(), DirtySites(reset, ["shop"])) as schedule:
+        first = await asking(schedule, 0)
+        assert schedule.held_up("1", 0) == "", "it waits for a reset"
+        may_reset.set()
+        await first
+        assert schedule.held_up("2", 0) == "", "no lane asks"
+        second = await asking(schedule, 1)
+        assert schedule.held_up("2", 0) == "task 1 uses shop"
+        assert schedule.held_up("1", 0) == "", "a lane has it"
+        may_reset.clear()
+        await over(schedule, 0)
+        assert schedule.held_up("2", 0) == "", "it waits for a reset, with a lane"
+        may_reset.set()
+        await second
+        assert ids(schedule.held[1]) == ["2"]
+
+
 async def played_alternately(schedule: Scheduler, *, lanes: int) -> list[str]:
     """Let lanes take and settle in turn, so that one of them is always playing; the order jobs were begun in."""
     order: list[str] = []

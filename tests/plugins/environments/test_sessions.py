@@ -16,6 +16,7 @@ from harness.plugins.environments.agent import ClientAgent
 from harness.plugins.environments.clients.connection import Connection
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import NAME, Ledger
+from harness.plugins.environments.slots import Patience
 from harness.plugins.environments.wire import Order, Page, Question
 from harness.records import CloseReason, EpisodeLimits
 from harness.testing import ScriptedModel, play
@@ -200,6 +201,25 @@ async def test_the_address_of_a_client_may_end_with_a_slash(tmp_path: Path) -> N
         connection = Connection(f"{there.url}/", patience_s=0)
         assert (await asyncio.to_thread(connection.reset, task="0"))["observation"]["step"] == 0
         await asyncio.to_thread(connection.close)
+
+
+async def test_a_reset_that_waits_for_a_site_of_other_sessions_is_refused_as_one_without_a_free_environment(
+    tmp_path: Path,
+) -> None:
+    async with stand(tmp_path, slots=4, patience=Patience(queue_s=0.2)) as there, there.client() as one:
+        there.lanes.held = True
+        async with asyncio.timeout(300):
+            waits = asyncio.create_task(one.refused("reset", {"task": "0", "episode_id": "x", "resume": True}))
+            await until(lambda: there.lanes.queued)
+            await asyncio.sleep(0.5)
+            assert not waits.done(), "it waits for a worker or for a reset, which end by themselves"
+            there.lanes.in_the_way = "task 1 uses shop"
+            refused = await waits
+        assert refused["code"] == "CAPACITY_REACHED" and "task 1 uses shop" in refused["message"]
+        assert there.served.slots.taken == 0 and not there.lanes.queued
+        there.lanes.held = False
+        turn = await one.reset(task="0", episode_id="x", resume=True)
+        assert turn["observation"]["episode_id"] == "x", "it may be asked for again"
 
 
 async def test_a_client_that_is_away_uses_up_no_working_time_of_its_episode(monkeypatch: pytest.MonkeyPatch) -> None:
