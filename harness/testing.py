@@ -58,6 +58,7 @@ from harness.records import (
 )
 
 URL = "http://site.test/"
+_LIMITS = EpisodeLimits()
 
 
 class ScriptedModel:
@@ -272,7 +273,7 @@ async def play(  # noqa: PLR0913 (what a test of a plug-in may want to set)
         ),
         artifacts=kept.artifacts,
         checkpoints=kept.artifacts,
-        limits=EpisodeLimits(),
+        limits=_LIMITS,
         config_digest="",
         seed=0,
         progress=_Silent(),

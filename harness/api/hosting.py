@@ -87,6 +87,12 @@ class HostedRun(Protocol):
         """Forget an episode for which no lane was free yet; False = it is being played, or over."""
         ...
 
+    def held_up(self, task_id: str, trial: int) -> str:
+        """Which episodes use the sites that one in the queue waits for, in words; "" = none: it waits for a worker or
+        for a reset, which end by themselves, or for nothing.
+        """
+        ...
+
     async def fork(self, task_id: str, trial: int, step: int, trials: Sequence[int]) -> None:
         """Write the journals of further trials that begin with the first steps of an episode; `play` goes on with them.
 

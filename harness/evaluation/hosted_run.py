@@ -176,12 +176,23 @@ class OpenRun:
         try:
             await self.jobs.add(Job(task=self.tasks[task_id], trial=trial, seed=seed))
         except (UsageError, JournalError) as error:
-            if not self.broken.done():
-                self.broken.set_exception(error)
+            self._break(error)
             raise
 
     def withdraw(self, task_id: str, trial: int) -> bool:
-        return self.jobs.withdraw(task_id, trial)
+        try:
+            return self.jobs.withdraw(task_id, trial)
+        except (UsageError, JournalError) as error:
+            # It is out of the queue; another one could not be given what was kept for it.
+            self._break(error)
+            return True
+
+    def held_up(self, task_id: str, trial: int) -> str:
+        return self.jobs.held_up(task_id, trial)
+
+    def _break(self, error: UsageError | JournalError) -> None:
+        if not self.broken.done():
+            self.broken.set_exception(error)
 
     async def fork(self, task_id: str, trial: int, step: int, trials: Sequence[int]) -> None:
         await asyncio.to_thread(fork_trials, self.context.run, self.tasks[task_id], trial, step=step, trials=trials)

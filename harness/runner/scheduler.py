@@ -131,10 +131,36 @@ class Scheduler:
 
     def withdraw(self, task_id: str, trial: int) -> bool:
         """Take a job out of the queue; False = it is not in it, but with a lane, or over."""
-        found = [job for job in self._pending if (job.task.task_id, job.trial) == (task_id, trial)]
+        found = self._queued(task_id, trial)
         for job in found:
             self._pending.remove(job)
+        if found:
+            self._hand_out()  # its sites may have been kept for it
         return bool(found)
+
+    def held_up(self, task_id: str, trial: int) -> str:
+        """Which jobs use the sites that a queued job waits for while lanes are free, in words; "" = none.
+
+        What it may wait for then is a lane, a reset or a site that is down, and ends without the end of another job.
+        """
+        if self._sharing.sites.of_lane is not None or self.lacks_lanes:
+            return ""
+        used = {url for stay in self._stays.values() for url in stay.at.values()}
+        held = list[str]()
+        for job in self._queued(task_id, trial):
+            need = self._sharing.need(job)
+            at = self._aim(need, 0)
+            _, wanted = self._locks_for(job, need, at)
+            held += [
+                site
+                for site, url in at.items()
+                if used.issuperset(need.choice(site, self._sharing.sites.at(site, 0)))
+                and not self._locks.allows(url, exclusive=wanted[url])
+            ]
+        return self._users(held)
+
+    def _queued(self, task_id: str, trial: int) -> list[Job]:
+        return [job for job in self._pending if (job.task.task_id, job.trial) == (task_id, trial)]
 
     def look_again(self) -> None:
         """Lanes that wait are given jobs if they may have some now; a run that is stopping has none for them."""
@@ -184,7 +210,7 @@ class Scheduler:
         if not over:
             self.played -= 1
             self._pending.append(unplaced(job))
-        self._give_back(lane, stay, outcome)
+        self._give_back(lane, stay, outcome, over=over)
 
     def reclaim(self, lane: int, *, last: bool = False) -> Job | None:
         """Put the job of a lost lane back into the queue: at its head, as it is half done, or at its end (`last`)."""
@@ -219,9 +245,11 @@ class Scheduler:
     def _is_down(self, urls: Iterable[str]) -> bool:
         return self._outages is not None and self._outages.holds(urls)
 
-    def _give_back(self, lane: int, stay: _Stay | None, outcome: EpisodeResult | None = None) -> None:
+    def _give_back(
+        self, lane: int, stay: _Stay | None, outcome: EpisodeResult | None = None, *, over: bool = False
+    ) -> None:
         if stay is not None:
-            outcome = self._sharing.learn(stay.job, outcome)
+            outcome = self._sharing.learn(stay.job, outcome, over=over)
             self._locks.release(lane, stay.at.values())
             if outcome is not None:
                 self._state.note_use(stay.job, stay.at, outcome)
@@ -295,15 +323,19 @@ class Scheduler:
         there = self._sharing.need(self._pending[0]).exclusive
         if down := [site for site in there if self._is_down(self._sharing.sites.instances.get(site, ()))]:
             return f"{', '.join(down)} {'is' if len(down) == 1 else 'are'} down"
+        return self._users(there) or f"{', '.join(there)} {'is' if len(there) == 1 else 'are'} being reset"
+
+    def _users(self, sites: Iterable[str]) -> str:
+        """The jobs that are on some of these sites, in words; "" = none is."""
         on = {
-            stay.job.task.task_id: [site for site in there if site in stay.at]
+            stay.job.task.task_id: [site for site in sites if site in stay.at]
             for stay in self._stays.values()
-            if not there.keys().isdisjoint(stay.at)
+            if not stay.at.keys().isdisjoint(sites)
         }
-        sites = ", ".join(site for site in there if not on or any(site in used for used in on.values()))
         if not on:
-            return f"{sites} {'is' if len(there) == 1 else 'are'} being reset"
-        return f"task{'s' * (len(on) > 1)} {', '.join(on)} {'uses' if len(on) == 1 else 'use'} {sites}"
+            return ""
+        used = ", ".join(site for site in sites if any(site in there for there in on.values()))
+        return f"task{'s' * (len(on) > 1)} {', '.join(on)} {'uses' if len(on) == 1 else 'use'} {used}"
 
     def _next(self, lane: int) -> _Stay | None:
         """Take the first job from the queue that the lane can run now."""
@@ -346,8 +378,7 @@ class Scheduler:
         """The instance of each site that the job would get, without those reserved for another job."""
         aimed: dict[str, str] = {}
         for site, alone in need.exclusive.items():
-            there = self._sharing.sites.at(site, lane)
-            urls = (need.at[site],) if need.at.get(site) in there else there
+            urls = need.choice(site, self._sharing.sites.at(site, lane))
             free = [url for url in urls if kept is None or url not in kept or not (alone or kept[url])]
             if free:
                 aimed[site] = min(free, key=partial(self._rank, site))
@@ -364,9 +395,7 @@ class Scheduler:
         at = self._aim(need, lane, kept)
         if len(at) < len(need.exclusive) or self._is_down(at.values()):
             return None
-        unclean = self._state.unclean(job, at)
-        wanted = _by_url(need, at)
-        wanted |= dict.fromkeys((instance.url for instance in unclean), True)
+        unclean, wanted = self._locks_for(job, need, at)
         if not all(self._locks.allows(url, exclusive=alone) for url, alone in wanted.items()):
             return None
         if unclean:
@@ -376,6 +405,13 @@ class Scheduler:
                 self._reset(unclean, job, wanted_at=self._sharing.played_at(job, at))
             return None
         return at
+
+    def _locks_for(
+        self, job: Job, need: LockRequest, at: Mapping[str, str]
+    ) -> tuple[tuple[SiteInstance, ...], dict[str, bool]]:
+        """What has to be reset before a job can begin there, and the locks that it needs until then."""
+        unclean = self._state.unclean(job, at)
+        return unclean, _by_url(need, at) | dict.fromkeys((instance.url for instance in unclean), True)
 
     def _reset(
         self, instances: tuple[SiteInstance, ...], job: Job, *, wanted_at: Mapping[str, str] | None = None

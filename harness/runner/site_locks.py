@@ -6,7 +6,7 @@ continues stays on its instances. Knows no queue and no clock.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from harness.episode.job import Job
@@ -27,6 +27,10 @@ class LockRequest:
     def key(self) -> tuple[frozenset[tuple[str, bool]], frozenset[tuple[str, str]]]:
         """Equal for jobs that need the same locks."""
         return frozenset(self.exclusive.items()), frozenset(self.at.items())
+
+    def choice(self, site: str, there: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the instances of a site on which it may be played."""
+        return (self.at[site],) if self.at.get(site) in there else there
 
     def conflicts(self, other: "LockRequest") -> bool:
         """Whether they need a lock that excludes each other."""
@@ -59,6 +63,27 @@ class LockableSites:
         return self.instances[site] if self.of_lane is None else (self.of_lane(site, lane),)
 
 
+@dataclass(slots=True)
+class _Trials:
+    """What is known of the trials of a task, which may be many thousands."""
+
+    results: dict[int, EpisodeResult] = field(default_factory=dict)
+    """By trial; without those that a lane has left for good, which are seldom asked for again."""
+    left: set[int] = field(default_factory=set)
+    """Those trials."""
+    changed: set[str] = field(default_factory=set)
+    """Sites with recorded effects. What a journal says of them is never less than it said before."""
+    used: dict[int, frozenset[str]] = field(default_factory=dict)
+    """Trials whose attempt goes on, and the sites that it may have changed."""
+    ended: set[int] = field(default_factory=set)
+    """Trials whose newest attempt has ended."""
+
+    def may_change(self, sites: Iterable[str]) -> frozenset[str]:
+        """The sites that a further trial may change, of a task on `sites` that does not say it."""
+        recorded = frozenset(self.changed).union(*self.used.values())
+        return recorded if self.ended else recorded.union(sites)
+
+
 class LockPlanner:
     """Determines the locks that the jobs of a run need."""
 
@@ -72,28 +97,53 @@ class LockPlanner:
         """
         self.sites = sites
         self._read = read
-        self._outcomes: dict[str, dict[int, EpisodeResult]] = {}
+        self._trials: dict[str, _Trials] = {}
         for outcome in outcomes:
-            self._outcomes.setdefault(outcome.task_id, {})[outcome.trial] = outcome
+            self._note(outcome)
         self._needs: dict[str, dict[tuple[int, int | None], LockRequest]] = {}
 
     def outcome(self, job: Job) -> EpisodeResult | None:
         """The result of a job, as far as it was read."""
-        return self._outcomes.get(job.task.task_id, {}).get(job.trial)
+        trials = self._trials.get(job.task.task_id)
+        if trials is None:
+            return None
+        if job.trial in trials.left and (outcome := self._read(job.task.task_id, job.trial)) is not None:
+            self._note(outcome)
+        return trials.results.get(job.trial)
 
-    def learn(self, job: Job, outcome: EpisodeResult | None = None) -> EpisodeResult | None:
+    def learn(self, job: Job, outcome: EpisodeResult | None = None, *, over: bool = False) -> EpisodeResult | None:
         """Take the result of a job that a lane has just left.
 
         Args:
             outcome: Its result; None = it is read from the journal, as that of a job whose worker is gone.
+            over: Whether it is not pending any more: only what its task needs to know is kept.
         """
         # To read the journal of a long episode takes some time, for which every other lane would wait.
         outcome = outcome or self._read(job.task.task_id, job.trial)
         if outcome is not None:
-            self._outcomes.setdefault(job.task.task_id, {})[job.trial] = outcome
+            trials = self._note(outcome)
+            if over:
+                del trials.results[job.trial]
+                trials.left.add(job.trial)
         # Of every trial: what one did tells what the others may change.
         self._needs.pop(job.task.task_id, None)
         return outcome
+
+    def _note(self, outcome: EpisodeResult) -> _Trials:
+        trials = self._trials.setdefault(outcome.task_id, _Trials())
+        trials.results[outcome.trial] = outcome
+        trials.left.discard(outcome.trial)
+        changed = self.changed(outcome)
+        if outcome.goes_on:
+            trials.used[outcome.trial] = changed
+        else:
+            trials.used.pop(outcome.trial, None)
+            trials.changed |= changed
+        if outcome.closed is not None:
+            trials.ended.add(outcome.trial)
+        else:
+            trials.ended.discard(outcome.trial)
+        return trials
 
     def changed(self, outcome: EpisodeResult) -> frozenset[str]:
         """The sites with recorded effects, and those that an interrupted attempt used."""
@@ -126,10 +176,10 @@ class LockPlanner:
 
     def is_believed(self, job: Job) -> bool:
         """Whether a job locks a site only because nothing is known about its task."""
-        outcomes = self._outcomes.get(job.task.task_id, {}).values()
         if self.sites.of_lane is not None:
             return False
-        known = job.task.mutates is not None or any(outcome.closed is not None for outcome in outcomes)
+        trials = self._trials.get(job.task.task_id)
+        known = job.task.mutates is not None or (trials is not None and bool(trials.ended))
         return not known and not job.task.require_reset and any(self.need(job).exclusive.values())
 
     def played_at(self, job: Job, chosen: Mapping[str, str]) -> dict[str, str]:
@@ -168,7 +218,4 @@ class LockPlanner:
             return frozenset(task.mutates)
         if task.mutates is not None:
             return frozenset((task.sites or ("",)) if task.mutates else ())
-        outcomes = self._outcomes.get(task.task_id, {}).values()
-        recorded = frozenset[str]().union(*map(self.changed, outcomes))
-        ended = any(outcome.closed is not None for outcome in outcomes)
-        return recorded if ended else recorded.union(task.sites or ("",))
+        return self._trials.get(task.task_id, _Trials()).may_change(task.sites or ("",))

@@ -70,11 +70,16 @@ async def test_what_became_of_a_job_is_taken_from_its_worker_and_read_only_where
     sharing = LockPlanner(sites, (), reading)
     schedule = Scheduler([a_job("1"), a_job("2")], sharing)
     job = await taken(schedule, 0)
-    await schedule.settle(0, job, over=True, outcome=ended)
+    await schedule.settle(0, job, over=False, outcome=ended)
     assert (read, sharing.outcome(job)) == ([], ended)
     await taken(schedule, 0)
     schedule.reclaim(0)
     assert read == [("2", 0)]
+    read.clear()
+    await taken(schedule, 0)
+    await schedule.settle(0, await taken(schedule, 1), over=True, outcome=ended)
+    assert read == []
+    assert (sharing.outcome(job), read) == (ended, [("1", 0)]), "what a lane has left for good is not kept"
 
 
 async def test_what_is_pending_again_waits_behind_the_others_and_counts_once() -> None:
@@ -215,6 +220,42 @@ async def test_a_writer_gets_its_turn_under_a_stream_of_readers_who_meanwhile_sh
     schedule = Scheduler([*stream[:3], writer("w"), *stream[3:]], Journals().sharing())
     order = await played_alternately(schedule, lanes=3)
     assert 3 + MAX_SKIPS <= order.index("w") <= 3 + MAX_SKIPS + 3
+
+
+async def test_what_was_kept_for_a_task_that_is_withdrawn_is_given_to_the_next_one_at_once() -> None:
+    readers = [reader(f"r{number}") for number in range(MAX_SKIPS + 2)]
+    schedule = Scheduler([readers[0], writer("w"), *readers[1:]], Journals().sharing())
+    for lane in range(MAX_SKIPS + 1):
+        await taken(schedule, lane)
+    waiting = await asking(schedule, MAX_SKIPS + 1)
+    assert not waiting.done(), "the site is kept for the writer"
+    assert schedule.withdraw("w", 0)
+    await turns()
+    assert waiting.result() is not None and ids(schedule.held[MAX_SKIPS + 1]) == [f"r{MAX_SKIPS + 1}"]
+
+
+async def test_a_job_says_who_has_its_sites_and_nothing_while_it_waits_for_a_lane_or_a_reset() -> None:
+    may_reset = asyncio.Event()
+
+    async def reset(instances: tuple[SiteInstance, ...], task: Task) -> None:
+        await may_reset.wait()
+
+    jobs = [writer("1"), writer("2")]
+    async with Scheduler(jobs, Journals().sharing(), DirtySites(reset, ["shop"])) as schedule:
+        first = await asking(schedule, 0)
+        assert schedule.held_up("1", 0) == "", "it waits for a reset"
+        may_reset.set()
+        await first
+        assert schedule.held_up("2", 0) == "", "no lane asks"
+        second = await asking(schedule, 1)
+        assert schedule.held_up("2", 0) == "task 1 uses shop"
+        assert schedule.held_up("1", 0) == "", "a lane has it"
+        may_reset.clear()
+        await over(schedule, 0)
+        assert schedule.held_up("2", 0) == "", "it waits for a reset, with a lane"
+        may_reset.set()
+        await second
+        assert ids(schedule.held[1]) == ["2"]
 
 
 async def played_alternately(schedule: Scheduler, *, lanes: int) -> list[str]:

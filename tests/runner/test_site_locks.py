@@ -1,11 +1,15 @@
 """What a job needs of the sites, and why."""
 
+from collections.abc import Iterable
 from dataclasses import replace
+from random import Random
 
 import pytest
 
+from harness.journal.index import EpisodeResult
 from harness.records import Acted, Record, SideEffect
-from tests.journal.episodes import acted, closed, decided, failed, opened
+from harness.runner.site_locks import LockPlanner
+from tests.journal.episodes import acted, closed, decided, failed, opened, scored
 from tests.runner.sites import FOUR, Journals, a_job
 
 
@@ -78,6 +82,44 @@ def test_what_is_learnt_on_the_way_counts_for_the_next_trial() -> None:
     journals.write(*an_attempt())
     sharing.learn(first)
     assert sharing.need(second).exclusive == {"shop": False}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_kept_of_trials_says_the_same_as_all_their_journals(seed: int) -> None:
+    random, journals = Random(seed), Journals()
+    sharing, lengths = journals.sharing(), dict[int, int]()
+    for _ in range(30):
+        trial = random.randrange(6)
+        effects = ("http://shop.localhost/cart", "http://forum.localhost/b", "http://else.test/")[trial % 3 :]
+        first = an_attempt(trial=trial, effects=effects if trial < 3 else ())
+        again = replace(opened(2, why="retry", of=a_job("1", "shop", "forum").task, trial=trial))
+        course = [*first, scored(), again, acted(0), replace(failed(2), type="EnvironmentDiverged")]
+        lengths[trial] = min(len(course), lengths.get(trial, 0) + random.randrange(1, 4))
+        journals.write(*course[: lengths[trial]])
+        sharing.learn(a_job("1", "shop", "forum", trial=trial), over=random.random() < 0.5)
+        changes = changed_by(sharing, journals.outcomes.values())
+        for asked in range(7):
+            job = a_job("1", "shop", "forum", trial=asked, reopen_at=random.choice([None, 1, 2]))
+            need = sharing.need(job)
+            assert need == journals.sharing().need(job)
+            assert need.exclusive in ({}, {site: site in changes for site in ("shop", "forum")})
+
+
+def changed_by(sharing: LockPlanner, outcomes: Iterable[EpisodeResult]) -> set[str]:
+    changes = {site for outcome in outcomes for site in sharing.changed(outcome)}
+    return changes if any(outcome.closed for outcome in outcomes) else {*changes, "shop", "forum"}
+
+
+def test_of_trials_that_are_over_little_is_kept_however_many_they_are() -> None:
+    journals = Journals()
+    sharing = journals.sharing()
+    for trial in range(1000):
+        journals.write(*an_attempt(trial=trial), scored())
+        sharing.learn(a_job("1", "shop", "forum", trial=trial), over=True)
+    [kept] = sharing._trials.values()
+    assert not kept.results and not kept.used and not kept.changed
+    assert sharing.need(a_job("1", "shop", "forum", trial=1000)).exclusive == {"shop": False, "forum": False}
+    assert sharing.need(a_job("1", "shop", "forum", trial=7)).exclusive == {}, "only its score may be asked for"
 
 
 def test_sites_nobody_can_change_and_deployments_that_do_not_mind_are_shared() -> None:

@@ -327,6 +327,45 @@ async def test_a_suspect_is_alone_only_until_it_has_got_further(run: RunFolder) 
     assert set(company.jobs) == {0, 1}
 
 
+async def test_episodes_of_a_hosted_run_that_wait_for_their_clients_hold_up_no_others(run: RunFolder) -> None:
+    """A trainer sends the next step of none before all have answered, so none can get further while it is alone."""
+    losses = WorkerLosses(PendingPolicy(scoring=Dialect.corrected))
+    jobs = [Job(task=task(str(number))) for number in range(3)]
+    for job in jobs:
+        with run.journal(job.task.task_id) as journal:
+            for record in (opened(of=job.task), acted(0), decided(1), acted(1)):
+                journal.append(record)
+
+    def suspects_after_a_loss(*, waited: bool) -> list[bool]:
+        for job in jobs:
+            with run.journal(job.task.task_id) as journal:
+                assert losses.judge(job, journal, alone=False, waited=waited).begun
+                assert not journal.episode.failures
+        return [losses.is_suspect(job) for job in jobs]
+
+    for _ in range(ATTEMPTS):
+        assert suspects_after_a_loss(waited=True) == [False] * 3
+    assert suspects_after_a_loss(waited=False) == [False] * 3
+    assert suspects_after_a_loss(waited=False) == [True] * 3, "to restore one of them may be what kills workers"
+    company = GivenJobs(losses, is_hosted=True)
+
+    def hear(lane: int, phase: Phase) -> None:
+        company.hear(ProgressEvent(lane=lane, task_id=str(lane), phase=phase, step=2))
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        for lane, job in enumerate(jobs):
+            waiting = group.create_task(company.admit(lane, job))
+            await asyncio.sleep(0)
+            assert waiting.done() == (lane == 0), "the one before is being restored"
+            if lane:
+                hear(lane - 1, Phase.deciding)
+            await waiting
+            assert list(company.active) == [lane] and company.waits(lane - 1) == (lane > 0)
+            hear(lane, Phase.restoring)
+    hear(0, Phase.acting)
+    assert list(company.active) == [0, 2]
+
+
 def test_a_task_that_kills_its_worker_when_limits_have_ended_it_is_given_up_too(run: RunFolder) -> None:
     """Its evidence is gathered without a further decision: that is not progress."""
     losses = WorkerLosses(PendingPolicy(scoring=Dialect.corrected), clock=lambda: 8.0)

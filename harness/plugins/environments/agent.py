@@ -25,7 +25,7 @@ from harness.api import (
     read_arguments,
     resolve,
 )
-from harness.api.agent_kinds import AskingActionSet
+from harness.api.agent_kinds import AskingActionSet, working_s
 from harness.plugins.environments.rewards import Shaping, shaping_of
 from harness.plugins.environments.wire import Order, Page, Question
 
@@ -46,12 +46,15 @@ class ClientAgent:
             EpisodeLeft: Nobody decides any more.
         """
         question = question_of(task, episode, view, self._shaping)
+        begun = working_s()
         told: dict[str, Any] = json.loads(await self._ask_host(question.encoded()))
+        # A client that is away, or whose trainer updates its weights, must not use up `limits.max_working_s`.
+        waited_s = working_s() - begun
         if "leave" in told:
             raise EpisodeLeft(told["leave"])
         order = Order(**told["order"])
         action = resolve(self._read(order, task), view.nodes)
-        return Decision(action=action, reply=Reply(text=order.said), memory=order.memory)
+        return Decision(action=action, reply=Reply(text=order.said, waited_s=waited_s), memory=order.memory)
 
     def _read(self, order: Order, task: Task) -> Action:
         """`InvalidAction` for what is none: the client is told with the next page, as a model is."""

@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-token", action="store_true", help="let everyone who reaches --host play")
     parser.add_argument("--until-stdin-ends", action="store_true", help="end with the program that starts it")
     parser.add_argument("--typed", action="store_true", help="/schema has a schema for each action, not text")
-    parser.add_argument("--queue", type=float, default=10.0, metavar="S", help="a reset waits S for a free environment")
+    parser.add_argument("--queue", type=float, default=10.0, metavar="S", help="a reset waits S for a free place")
     parser.add_argument("--lease", type=float, default=600.0, metavar="S", help="an idle session ends after S")
     parser.add_argument("--grace", type=float, default=30.0, metavar="S", help="a lost client may resume within S")
 

@@ -17,14 +17,7 @@ from harness.api import ActionSet, ConfigError, EpisodeNews, HarnessError, Hoste
 from harness.api.agent_kinds import AskingActionSet
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import Entry, Ledger
-from harness.plugins.environments.problem import (
-    CAPACITY_REACHED,
-    EXECUTION_ERROR,
-    SESSION_ERROR,
-    VALIDATION_ERROR,
-    Problem,
-    within,
-)
+from harness.plugins.environments.problem import EXECUTION_ERROR, SESSION_ERROR, VALIDATION_ERROR, Problem, within
 from harness.plugins.environments.refusals import check_reset, refused, trial_begun
 from harness.plugins.environments.requests import Fork, Reset, StepRequest
 from harness.plugins.environments.rewards import Shaping
@@ -348,10 +341,22 @@ class Environments:
             if play.leaving:
                 raise Problem(SESSION_ERROR, f"the episode was given back: {play.leaving}")
             undone.pop_all()
-        queueing = asyncio.create_task(self.run.play(entry.task_id, entry.trial, entry.seed))
+        queueing = asyncio.create_task(self._queue(play))
         self._queueing.add(queueing)
         queueing.add_done_callback(partial(self._queued, play))
         return await self._next(play)
+
+    async def _queue(self, play: Play) -> None:
+        """Have it played. For sites of other sessions it waits as long as for a slot: they may wait for its client."""
+        place = play.entry.place
+        await self.run.play(*place, play.entry.seed)
+        while True:
+            await asyncio.sleep(max(self._patience.queue_s, 0.1))
+            if play.over or play.waiting or play.order:
+                return
+            if (why := self.run.held_up(*place)) and self.run.withdraw(*place):
+                why += "; end one that plays there, or give the site more instances"
+                raise self.slots.full(why, episode_id=play.entry.episode_id)
 
     def _queued(self, play: Play, queueing: "asyncio.Task[None]") -> None:
         """The episode waits for a lane; or it never will, and its client is told."""
@@ -359,8 +364,10 @@ class Environments:
         if queueing.cancelled() or (error := queueing.exception()) is None:
             return
         self.run.withdraw(*play.entry.place)  # it may be in the queue nevertheless
-        why = str(error)[:1000]
-        play.failure = Problem.infrastructure(type(error).__name__, why, episode_id=play.entry.episode_id)
+        if not isinstance(error, Problem):
+            why, name = str(error)[:1000], type(error).__name__
+            error = Problem.infrastructure(name, why, episode_id=play.entry.episode_id)
+        play.failure = error
         self._end(play)
 
     async def _ended(self, play: Play) -> Problem:
@@ -421,15 +428,8 @@ class Environments:
 
     async def _take_slot(self) -> None:
         if not await self.slots.take(self._patience.queue_s):
-            raise Problem(
-                CAPACITY_REACHED,
-                f"all {self.slots.number} environments are in use; close one, or serve more with environments=",
-                {
-                    "active_sessions": self.slots.taken,
-                    "max_sessions": self.slots.number,
-                    "waiting_sessions": self.slots.waiting,
-                },
-            )
+            why = f"all {self.slots.number} environments are in use; close one, or serve more with environments="
+            raise self.slots.full(why)
         if self._stopped is not None:  # who waits in the queue is told by the slot that becomes free
             self.slots.give_back()
             raise self._stopped

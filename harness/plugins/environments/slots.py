@@ -4,13 +4,15 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
+from harness.plugins.environments.problem import CAPACITY_REACHED, Problem
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
     """How long the server waits, in seconds."""
 
     queue_s: float = 10.0
-    """For a free slot, before a reset is refused."""
+    """For a free slot, or for a site that other sessions have, before a reset is refused."""
     lease_s: float = 600.0
     """For the next request of a session, before its episode is given back."""
     grace_s: float = 30.0
@@ -50,6 +52,11 @@ class Slots:
             elif not is_used:
                 self.give_back()
         return True
+
+    def full(self, why: str, **more: str) -> Problem:
+        """What a reset is told for which there is no room."""
+        sessions = {"active_sessions": self.taken, "max_sessions": self.number, "waiting_sessions": self.waiting}
+        return Problem(CAPACITY_REACHED, why, {**sessions, **more})
 
     def give_back(self) -> None:
         """Give one back, to who waits longest."""

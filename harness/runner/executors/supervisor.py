@@ -165,7 +165,7 @@ class Supervisor:
         """Its lives that were ended for their silence."""
         self._spoke = False
         self._since: dict[int, tuple[Phase, float, float]] = {}
-        self._company = GivenJobs(supervision.losses)
+        self._company = self._nobody()
         self._workers = workers
         self._settled = False
         self._came_up = False
@@ -180,7 +180,7 @@ class Supervisor:
         while not self._all.stopping() and (self._all.schedule.goes_on or self._holds()):
             ended = await self._one_life()
             # Before the jobs are taken back, which leaves neither.
-            alone, holds = len(self._company.jobs) == 1, self._holds()
+            alone, holds = len(self._company.active) == 1, self._holds()
             until = working_s() + self._all.timeouts.silence_s
             begun = [await self._reclaim(lane, alone=alone, until=until) for lane in self._lanes]
             if ended and not holds:  # a lane may have ended without a word, and left its job behind
@@ -205,13 +205,16 @@ class Supervisor:
         with suppress(ShutdownRequested):
             await self._all.stopping.sleep(seconds)
 
+    def _nobody(self) -> GivenJobs:
+        return GivenJobs(self._all.losses, is_hosted=self._all.schedule.is_open)
+
     def _holds(self) -> bool:
         return any(lane in self._all.schedule.held for lane in self._lanes)
 
     async def _one_life(self) -> bool:
         """Run one process to its end; True when it left because no job was pending."""
         self._heard, self._spoke, self._since, self._done = working_s(), False, {}, False
-        self._company, self._settled = GivenJobs(self._all.losses), False
+        self._company, self._settled = self._nobody(), False
         # The new process counts from 0 again.
         self._counts.restarted(self._number)
         async with self._all.launch(self._number) as channel, self._all.store() as store:
@@ -379,7 +382,8 @@ class Supervisor:
         if job is None or lane not in self._company.jobs or self._all.stopping():
             schedule.reclaim(lane)
             return False
-        loss = await self._judged(job, alone=alone, until=until)
+        judge = partial(self._all.losses.judge, job, alone=alone, waited=self._company.waits(lane))
+        loss = await self._judged(job, judge, until=until)
         if loss is not None and loss.over:
             await schedule.settle(lane, job, over=True)
         else:
@@ -398,7 +402,9 @@ class Supervisor:
         self._all.progress.tell(event)
         return loss.begun
 
-    async def _judged(self, job: Job, *, alone: bool, until: float) -> LossVerdict | None:
+    async def _judged(
+        self, job: Job, judge: Callable[[JournalWriter], LossVerdict], *, until: float
+    ) -> LossVerdict | None:
         """What the loss of its worker means for a job; None = the worker still has its journal open.
 
         A worker elsewhere that is lost to us ends by itself, and some time after its connection.
@@ -406,7 +412,7 @@ class Supervisor:
         while True:
             try:
                 with self._all.journals(job.task, job.trial) as journal:
-                    return self._all.losses.judge(job, journal, alone=alone)
+                    return judge(journal)
             except JournalLocked:
                 if working_s() >= until or self._all.stopping():
                     return None

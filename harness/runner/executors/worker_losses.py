@@ -3,7 +3,8 @@
 All jobs of a lost worker are interrupted, and at most one of them is the cause. So the first loss of a job at a point
 of its journal does not count. A job that loses a second worker at the same point is a suspect: it runs alone on a
 worker until it gets further, and a worker lost meanwhile counts as a failure of that job. No job uses up an attempt
-because of another job on its worker.
+because of another job on its worker. A job of a hosted run that waits for its client does nothing: it is neither a
+suspect nor company.
 Why: docs/decisions/resume.md#how-a-lost-worker-is-attributed
 """
 
@@ -71,16 +72,19 @@ class WorkerLosses:
         # Not after the first loss: after one shortage of memory, every job of the worker would have to be alone.
         return loss is not None and loss.count > 1
 
-    def judge(self, job: Job, journal: JournalWriter, *, alone: bool) -> LossVerdict:
+    def judge(self, job: Job, journal: JournalWriter, *, alone: bool, waited: bool = False) -> LossVerdict:
         """Take note that a job lost its worker, and record it if that is a failure of its own.
 
         Args:
-            alone: Whether no other job was on the worker.
+            alone: Whether no other job was on the worker, but for such that waited for their clients.
+            waited: Whether it waited for its client itself.
         """
         episode, note = journal.episode, "its worker was lost"
         # Nothing of this attempt was written: such a loss counts as a start of the worker without work.
         if episode.opened is None or job.reopens(episode.attempt):
             return LossVerdict(note=note)
+        if waited:
+            return LossVerdict(note=note, begun=True, step=len(episode.steps))
         loss = self._noted(job, episode)
         # Any task of the worker may have caused the loss; only one that was alone on it is sure to have.
         if loss.count > 1 and alone:
@@ -133,9 +137,12 @@ class WorkerLosses:
 class GivenJobs:
     """The jobs that one life of a worker has been given and has not settled."""
 
-    def __init__(self, losses: WorkerLosses) -> None:
+    def __init__(self, losses: WorkerLosses, *, is_hosted: bool = False) -> None:
+        """Args: is_hosted: Whether clients decide, one of which may wait for the steps of all others."""
         self._losses = losses
+        self._is_hosted = is_hosted
         self._on: dict[int, Job] = {}
+        self._waiting: set[int] = set()
         self._door = asyncio.Lock()
         self._fewer = asyncio.Event()
 
@@ -144,22 +151,36 @@ class GivenJobs:
         """By lane."""
         return self._on
 
+    def waits(self, lane: int) -> bool:
+        """Whether the job of a lane waits for its client."""
+        return lane in self._waiting
+
+    @property
+    def active(self) -> Mapping[int, Job]:
+        """Those that do not wait for their clients, by lane."""
+        return {lane: job for lane, job in self._on.items() if not self.waits(lane)}
+
     async def admit(self, lane: int, job: Job) -> None:
-        """Wait, first come first served, until neither this job nor a running one has to run alone."""
+        """Wait, first come first served, until neither this job nor an active one has to run alone."""
         async with self._door:
-            while self._on and (self._losses.is_suspect(job) or any(map(self._losses.is_suspect, self._on.values()))):
+            while (active := self.active.values()) and any(map(self._losses.is_suspect, (job, *active))):
                 self._fewer.clear()
                 await self._fewer.wait()
             self._on[lane] = job
 
     def leave(self, lane: int) -> None:
         job = self._on.pop(lane, None)
+        self._waiting.discard(lane)
         if job is not None:
             self._losses.settled(job)
         self._fewer.set()
 
     def hear(self, event: ProgressEvent) -> None:
-        if event.task_id and self._losses.hear(event):
+        if not event.task_id:
+            return
+        waits = self._is_hosted and event.phase is Phase.deciding
+        (self._waiting.add if waits else self._waiting.discard)(event.lane)
+        if self._losses.hear(event) or waits:
             self._fewer.set()
 
 

@@ -35,6 +35,8 @@ class Lanes:
     held: bool = False
     refusal: Exception | None = None
     """What the next episode that is asked for is refused with."""
+    in_the_way: str = ""
+    """Who has the sites of the episodes in the queue."""
     served: Environments = field(init=False)
     queued: list[Place] = field(default_factory=list)
     orders: list[dict[str, Any]] = field(default_factory=list)
@@ -84,6 +86,9 @@ class Lanes:
             return False
         self.queued.remove((task_id, trial))
         return True
+
+    def held_up(self, task_id: str, trial: int) -> str:
+        return self.in_the_way if (task_id, trial) in self.queued else ""
 
     async def fork(self, task_id: str, trial: int, step: int, trials: Sequence[int]) -> None:
         raise AssertionError("nothing is forked here")

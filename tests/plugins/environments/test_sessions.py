@@ -10,14 +10,18 @@ from typing import Any
 import httpx
 import pytest
 
+from harness.actions import CairnActionSet
 from harness.errors import StorageError, UnsafeFile
+from harness.plugins.environments.agent import ClientAgent
 from harness.plugins.environments.clients.connection import URL, Connection, EnvironmentFailed
 from harness.plugins.environments.clients.trl import CairnTools, reward
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import NAME, Ledger
 from harness.plugins.environments.problem import Problem
 from harness.plugins.environments.slots import Patience
-from harness.plugins.environments.wire import Page, Question
+from harness.plugins.environments.wire import Order, Page, Question
+from harness.records import CloseReason, EpisodeLimits
+from harness.testing import ScriptedModel, play
 from tests.plugins.environments.stand import Stand, stand
 from tests.waiting import until
 
@@ -293,3 +297,36 @@ async def test_a_start_page_that_fails_costs_trl_one_sample(tmp_path: Path, monk
             await asyncio.to_thread(late.reset, task="0")
         for one in (tools, late):
             await asyncio.to_thread(one._connection.close)
+async def test_a_reset_that_waits_for_a_site_of_other_sessions_is_refused_as_one_without_a_free_environment(
+    tmp_path: Path,
+) -> None:
+    async with stand(tmp_path, slots=4, patience=Patience(queue_s=0.2)) as there, there.client() as one:
+        there.lanes.held = True
+        async with asyncio.timeout(300):
+            waits = asyncio.create_task(one.refused("reset", {"task": "0", "episode_id": "x", "resume": True}))
+            await until(lambda: there.lanes.queued)
+            await asyncio.sleep(0.5)
+            assert not waits.done(), "it waits for a worker or for a reset, which end by themselves"
+            there.lanes.in_the_way = "task 1 uses shop"
+            refused = await waits
+        assert refused["code"] == "CAPACITY_REACHED" and "task 1 uses shop" in refused["message"]
+        assert there.served.slots.taken == 0 and not there.lanes.queued
+        there.lanes.held = False
+        turn = await one.reset(task="0", episode_id="x", resume=True)
+        assert turn["observation"]["episode_id"] == "x", "it may be asked for again"
+
+
+async def test_a_client_that_is_away_uses_up_no_working_time_of_its_episode(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("harness.testing._LIMITS", EpisodeLimits(max_working_s=60))
+    for where in ("harness.episode.episode", "harness.plugins.environments.agent"):
+        monkeypatch.setattr(f"{where}.working_s", lambda: now)
+
+    async def ask_host(question: bytes) -> bytes:
+        nonlocal now
+        now += 600.0
+        return Order(text="stop []" if Question.of(question).steps else "scroll [down]").encoded()
+
+    episode = await play(ClientAgent(ScriptedModel(), CairnActionSet(), ask_host), "[1] link 'Tea'", "[1] link 'Tea'")
+    assert episode.closed is not None and episode.closed.reason == CloseReason.STOPPED
+    assert now == 1200.0 and episode.elapsed_ms == 0.0
