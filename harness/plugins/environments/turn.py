@@ -90,11 +90,16 @@ class Recorded:
         """Number of the attempt that its client has seen; 0 = none: no page was shown yet, or all its steps are of a
         fork's parent.
         """
-        record = self.episode().record
+        episode = self.episode()
+        # The first one in which the client decided: a later one may have begun while nobody could tell the client.
+        for one in episode.attempts:
+            if one.own_steps or one.pending is not None:
+                return one.attempt
+        record = episode.record
         if record.arrival is None and not record.steps:
             return 0
-        is_new = record.inherited == len(record.steps) and record.pending is None and not record.resumed
-        return 0 if is_new and record.opened is not None and record.opened.fork is not None else record.attempt
+        is_fork = record.opened is not None and record.opened.fork is not None
+        return 0 if is_fork and not record.resumed else record.attempt
 
     def requests(self) -> Mapping[str, tuple[str, int]]:
         """Request id to what was asked with it, and the step it became."""

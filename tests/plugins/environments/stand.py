@@ -33,6 +33,8 @@ class Lanes:
     folder: Path
     ids: Sequence[str] = ("0", "1")
     held: bool = False
+    attempt: int = 1
+    """Of the episodes."""
     refusal: Exception | None = None
     """What the next episode that is asked for is refused with."""
     served: Environments = field(init=False)
@@ -56,13 +58,13 @@ class Lanes:
         else:
             await self.ask(place, steps=0)
 
-    async def ask(self, place: Place, *, steps: int, attempt: int = 1) -> None:
+    async def ask(self, place: Place, *, steps: int) -> None:
         """A lane asks for the next step of an episode, goes on asking, and leaves when it is told so."""
         page = Page(text=f"page {steps}", url="http://shop.test/", title="", tabs=(), notices=())
         question = Question(
             task_id=place[0],
             trial=place[1],
-            attempt=attempt,
+            attempt=self.attempt,
             goal="",
             steps=steps,
             page=page,
@@ -78,7 +80,7 @@ class Lanes:
         if "leave" in told:
             self.served.told(EpisodeNews(task_id=place[0], trial=place[1], is_over=True))
         elif not self.held:
-            await self.ask(place, steps=steps + 1, attempt=attempt)
+            await self.ask(place, steps=steps + 1)
 
     def withdraw(self, task_id: str, trial: int) -> bool:
         if (task_id, trial) not in self.queued:

@@ -4,18 +4,25 @@ import asyncio
 import errno
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from harness.actions import CairnActionSet
+from harness.choices import Durability
 from harness.errors import StorageError, UnsafeFile
+from harness.journal.store import RunFolder
 from harness.plugins.environments.clients.connection import Connection
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import NAME, Ledger
+from harness.plugins.environments.requests import read_step
 from harness.plugins.environments.wire import Page, Question
+from tests.journal.episodes import acted, decided, failed, opened
 from tests.plugins.environments.stand import Stand, stand
+from tests.reports.runs import task
 from tests.waiting import until
 
 
@@ -112,6 +119,29 @@ async def test_a_step_that_is_asked_for_again_ends_with_why_its_attempt_did(tmp_
         )
         there.served.asked(Waiting(question=question))
         assert (await again)["failure_class"] == "EnvironmentDiverged"
+
+
+@pytest.mark.parametrize("has_page", [True, False])
+async def test_an_attempt_that_began_while_nobody_could_be_told_is_an_error_each_time(
+    tmp_path: Path, has_page: bool
+) -> None:
+    """Its client would go on with pages that it has not seen, and perform again what was answered."""
+    step = {"action_str": "click [1]", "request_id": "r1"}
+    first = replace(decided(1), memory=read_step(step, CairnActionSet()).order.memory)
+    diverged = (replace(failed(), type="EnvironmentDiverged"), opened(2, why="diverged", of=task("0")))
+    with RunFolder.open(tmp_path, durability=Durability.none) as run, run.journal("0") as journal:
+        for record in (opened(of=task("0")), acted(0), first, acted(1), *diverged, *((acted(0),) if has_page else ())):
+            journal.append(record)
+    (tmp_path / NAME).write_text(json.dumps({"episode_id": "x", "task_id": "0", "trial": 0, "seed": None}) + "\n")
+    async with stand(tmp_path) as there:
+        there.lanes.attempt = 2
+        for _ in range(2):
+            async with there.client() as one:
+                refused = await one.refused("reset", {"episode_id": "x", "resume": True})
+                assert refused["failure_class"] == "EnvironmentDiverged" and refused["mask_sample"] and refused["done"]
+                assert (await one.refused("step", step))["failure_class"] == "EnvironmentDiverged"
+        await until(lambda: there.served.slots.taken == 0)
+        assert all("leave" in told for told in there.lanes.orders)
 
 
 async def test_an_episode_that_is_left_is_not_waited_for_when_no_worker_comes_up(tmp_path: Path) -> None:
