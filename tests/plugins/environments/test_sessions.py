@@ -25,6 +25,8 @@ from tests.plugins.environments.stand import Stand, stand
 from tests.reports.runs import task
 from tests.waiting import until
 
+_CREATE = {"jsonrpc": "2.0", "id": 1, "method": "openenv/session/create", "params": {"task": "0"}}
+
 
 async def rpc(there: Stand, path: str, method: str, **params: Any) -> Any:
     """The result of a JSON-RPC request over HTTP."""
@@ -174,8 +176,7 @@ async def test_a_task_of_cube_that_is_closed_while_its_reset_waits_takes_no_envi
 
 
 async def test_a_session_whose_client_left_before_it_had_its_name_is_given_back(tmp_path: Path) -> None:
-    create = {"jsonrpc": "2.0", "id": 1, "method": "openenv/session/create", "params": {"task": "0"}}
-    for path, body in (("/nemo/reset", {"task": "0"}), ("/mcp", create)):
+    for path, body in (("/nemo/reset", {"task": "0"}), ("/mcp", _CREATE)):
         async with stand(tmp_path / path.strip("/").replace("/", "-")) as there:
             there.lanes.held = True
             async with httpx.AsyncClient(base_url=there.url) as http:
@@ -188,6 +189,19 @@ async def test_a_session_whose_client_left_before_it_had_its_name_is_given_back(
             playing = asyncio.create_task(there.lanes.ask(there.lanes.queued.pop(), steps=0))
             await until(lambda there=there: there.served.slots.taken == 0)
             await playing
+
+
+async def test_a_session_whose_socket_is_lost_before_it_had_its_name_is_given_back(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there, there.client() as one:
+        there.lanes.held = True
+        await one.socket.send(json.dumps({"type": "mcp", "data": _CREATE}))
+        await until(lambda: there.lanes.queued)
+        place = there.lanes.queued.pop()  # a lane takes it
+        one.socket.transport.abort()
+        [play] = there.served._plays.values()
+        await until(lambda: play.leaving)
+        await there.lanes.ask(place, steps=0)
+        assert there.served.slots.taken == 0
 
 
 async def test_a_full_disk_is_no_sample_and_spoils_no_later_entry(
