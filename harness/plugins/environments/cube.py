@@ -222,16 +222,16 @@ class Cube:
     async def evaluate(self, task: CubeTask, params: Mapping[str, Any]) -> Any:
         """The score; an episode that goes on ends first. `obs` is not needed: the score comes from evidence."""
         _check("cube/evaluate", params, ("obs",))
-        state = self._environments.state(task.session)
+        state = await self._environments.state(task.session)
         if not state["done"]:
             await self._do(task, StepRequest(order=self._order(FINAL_STEP, {})))
-            state = self._environments.state(task.session)
+            state = await self._environments.state(task.session)
         told = {name: state[name] for name in ("episode_id", "task", "trial", "step_count")}
         return {"reward": state["reward"], "info": told}
 
     async def status(self, task: CubeTask, params: Mapping[str, Any]) -> Any:
         """One sentence."""
-        state = self._environments.state(task.session)
+        state = await self._environments.state(task.session)
         if task.session.play is None:
             return f"no episode: {task.ended}" if task.ended else "no episode: reset begins one"
         where = f"task {state['task']}, trial {state['trial']}, {state['step_count']} steps"

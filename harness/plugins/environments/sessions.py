@@ -45,6 +45,8 @@ class Play:
     """The step that is being performed, and what was ordered."""
     attempt: int = 0
     """0 = not known yet."""
+    steps: int = 0
+    """Those before the newest page."""
     failure: Problem | None = None
     """Why it cannot go on."""
     over: bool = False
@@ -173,16 +175,19 @@ class Environments:
                 self._ledger.add(entry)
         return entries
 
-    def state(self, session: Session) -> dict[str, object]:
-        """OpenEnv's state of the session's episode."""
+    async def state(self, session: Session) -> dict[str, object]:
+        """OpenEnv's state of the session's episode.
+
+        Raises:
+            Problem: It cannot go on, or has no score.
+        """
         play = session.play
         if play is None:
             return {"episode_id": None, "step_count": 0, "task": None, "trial": None, "done": False, "reward": None}
-        final = play.final if isinstance(play.final, Turn) else None
-        steps = final.steps if final else play.waiting.question.steps if play.waiting else _performed(play)
+        final = await self._next(play) if play.over or play.failure is not None else None
         return {
             "episode_id": play.entry.episode_id,
-            "step_count": steps,
+            "step_count": final.steps if final else play.steps,
             "task": play.entry.task_id,
             "trial": play.entry.trial,
             "seed": play.entry.seed,
@@ -225,7 +230,8 @@ class Environments:
         elif play.order is not None and question.steps < play.order[0]:
             waiting.decide(play.order[1])  # the worker died before it was on disk, so it was not performed
         else:
-            play.order, play.waiting, play.attempt = None, waiting, question.attempt
+            play.order, play.waiting = None, waiting
+            play.attempt, play.steps = question.attempt, question.steps
             play.tell()
 
     def hung_up(self, waiting: Waiting) -> None:
@@ -493,7 +499,3 @@ class Environments:
 
 def _entry_of(task_id: str, trial: int) -> Entry:
     return Entry(episode_id="", task_id=task_id, trial=trial, seed=None)
-
-
-def _performed(play: Play) -> int:
-    return 0 if play.order is None else play.order[0] - 1

@@ -162,6 +162,21 @@ async def test_an_episode_that_is_left_is_not_waited_for_when_no_worker_comes_up
         assert there.served.slots.taken == 0
 
 
+async def test_the_state_of_an_episode_says_what_a_step_would(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there, there.client() as one:
+        await one.reset(task="0")
+        await one.step("scroll [down]")
+        [play] = there.served._plays.values()
+        assert play.waiting is not None
+        there.served.hung_up(play.waiting)  # its worker died; the next one is being started
+        assert (await one.ask("state"))["data"]["step_count"] == 1
+        there.lanes.queued.append(play.entry.place)
+        there.served.stalled("no worker comes up")
+        lost = await one.refused("state")
+        assert lost["failure_class"] == "WorkerLost" and lost["mask_sample"]
+        assert lost == await one.refused("step", {"action_str": "scroll [down]"})
+
+
 async def test_a_task_of_cube_that_is_closed_while_its_reset_waits_takes_no_environment(tmp_path: Path) -> None:
     async with stand(tmp_path) as there:
         [config] = await rpc(there, "/cube", "cube/task_configs", task_id="1")
