@@ -5,7 +5,6 @@ played by the workers. Shapes and methods are those of cube-standard 0.1.
 """
 
 import asyncio
-import base64
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from harness.plugins.environments.requests import StepRequest, of_order, order_o
 from harness.plugins.environments.rpc import Method, NotFound, answered, not_json
 from harness.plugins.environments.sessions import Environments, Session
 from harness.plugins.environments.turn import Turn
-from harness.plugins.environments.views import TEXT
+from harness.plugins.environments.views import TEXT, data_url
 from harness.plugins.environments.wire import Order
 
 PATH = "/cube"
@@ -299,10 +298,12 @@ def observation(turn: Turn, call_id: str | None = None) -> dict[str, Any]:
     contents = [
         {"tool_call_id": call_id, "name": name, "data": data, "_type": "cube.core.TextContent"} for name, data in pieces
     ]
-    if turn.image is not None:
-        picture = "data:image/png;base64," + base64.b64encode(turn.image).decode()
-        shown = {"tool_call_id": call_id, "name": "screenshot", "data": picture, "_type": "cube.core.ImageContent"}
-        contents.append(shown)
+    pictures = [("goal_picture", one) for one in turn.task_images]
+    pictures += [] if turn.image is None else [("screenshot", turn.image)]
+    contents += [
+        {"tool_call_id": call_id, "name": name, "data": data_url(one), "_type": "cube.core.ImageContent"}
+        for name, one in pictures
+    ]
     return {"contents": contents, "error": _error(turn), "_type": "cube.core.Observation"}
 
 

@@ -9,7 +9,7 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 
@@ -30,7 +30,7 @@ from harness.plugins.environments.requests import Fork, Reset, StepRequest
 from harness.plugins.environments.rewards import Shaping
 from harness.plugins.environments.slots import Patience, Slots
 from harness.plugins.environments.turn import Recorded, Turn, turn_of
-from harness.plugins.environments.wire import Order
+from harness.plugins.environments.wire import Order, Sight
 
 
 @dataclass(eq=False)
@@ -115,7 +115,8 @@ class Environments:
         await (self._check_new(wanted) if known is None else self._check_known(session, known))
         if session.play is None or session.play.entry is not known:
             self.give_up(session, "the client began another episode")
-        return await (self._begin(session, wanted) if known is None else self._resume(session, known))
+        turn = await (self._begin(session, wanted) if known is None else self._resume(session, known))
+        return await self._with_pictures(turn)
 
     async def step(self, session: Session, request: StepRequest) -> Turn:
         """Perform an action, once, and wait for what it leads to.
@@ -420,6 +421,12 @@ class Environments:
     def _turn(self, play: Play, waiting: Waiting) -> Turn:
         return turn_of(play.entry, waiting.question)
 
+    async def _with_pictures(self, turn: Turn) -> Turn:
+        task = self.run.tasks.get(turn.entry.task_id)
+        if task is not None and not task.images:
+            return turn
+        return replace(turn, task_images=await asyncio.to_thread(self._recorded(turn.entry).task_images))
+
     # Slots and leases.
 
     async def _take_slot(self) -> None:
@@ -484,7 +491,8 @@ class Environments:
 
     def _recorded(self, entry: Entry) -> Recorded:
         task = self.run.tasks.get(entry.task_id)
-        return Recorded(folder=self.run.folder, entry=entry, shaping=self._shaping, task=task)
+        sight = Sight.of(self.run.observation)
+        return Recorded(folder=self.run.folder, entry=entry, sight=sight, shaping=self._shaping, task=task)
 
     def _has_journal(self, task_id: str, trial: int) -> bool:
         return self._recorded(_entry_of(task_id, trial)).exists()

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from harness.plugins.environments.sessions import Environments
 from harness.plugins.environments.slots import Patience
 from harness.plugins.environments.wire import Page, Question
 from harness.records import Task
+from harness.settings.observation import ObservationSettings
 from tests.plugins.environments.conftest import Client
 from tests.reports.runs import task
 
@@ -32,6 +33,8 @@ class Lanes:
 
     folder: Path
     ids: Sequence[str] = ("0", "1")
+    pictured: bool = False
+    """Whether tasks have a picture in their objective."""
     held: bool = False
     attempt: int = 1
     """Of the episodes."""
@@ -42,11 +45,12 @@ class Lanes:
     orders: list[dict[str, Any]] = field(default_factory=list)
     """What was said to lanes, in order: orders, and that they are to leave."""
     action_set: ActionSet = field(default_factory=CairnActionSet)
-    shows_pictures: bool = False
+    observation: ObservationSettings = ObservationSettings()  # noqa: RUF009 (immutable)
 
     @property
     def tasks(self) -> Mapping[str, Task]:
-        return {one: task(one) for one in self.ids}
+        images = ("http://shop.test/mug.png",) if self.pictured else ()
+        return {one: replace(task(one), images=images) for one in self.ids}
 
     async def play(self, task_id: str, trial: int, seed: int | None) -> None:
         place = (self.tasks[task_id].task_id, trial)

@@ -25,9 +25,14 @@ class CairnTools:
         """The score of the episode; None = it has none: it did not end, or the infrastructure failed."""
 
     def reset(self, task: str | None = None, seed: int | None = None, **columns: Any) -> str:
-        """The first page, with the goal before it."""
+        """The first page, with the goal before it. Raises: ValueError: The goal has pictures, which no tool shows."""
         self.reward = None
         seen = self._connection.reset(task=task, seed=seed)["observation"]
+        if seen["task_images"]:
+            self._connection.close()
+            raise ValueError(
+                f"task {seen['task']} has pictures in its objective, and tools show text only; leave it out"
+            )
         return f"{seen['goal']}\n\n{seen['text']}"
 
     def click(self, target: str) -> str:
