@@ -11,7 +11,7 @@ from harness.api import Agent, ChatModel
 from harness.choices import ObservationType, OnDivergence
 from harness.protocols import SessionAgent
 from harness.settings.agents import AgentSettings, ModelAgentSettings
-from harness.settings.observation import TEXTS, ObservationSettings
+from harness.settings.observation import ObservationSettings
 
 _Settings = TypeVar("_Settings", bound=AgentSettings, contravariant=True)
 
@@ -48,7 +48,7 @@ class AgentContext:
         """How a page is shown to the model."""
         parts = self.observation.parts
         return PageView(
-            text=settings.tree or self.observation._target_ is not None or not parts.isdisjoint(TEXTS),
+            text=settings.tree or self.observation.shows_text,
             image=ObservationType.image in parts,
             marks=ObservationType.marks in parts,
             max_pixels=settings.image.max_pixels,

@@ -58,7 +58,8 @@ class Agent(Protocol):
                 return Decision(action=Stop(answer=""))
 
     The constructor is given the model as `model`, `agent.arguments` by name, and, if it names such arguments, the
-    `ActionSet` of the run as `action_set` and an `AskHost` as `ask_host`.
+    `ActionSet` of the run as `action_set`, an `AskHost` as `ask_host`, and what agents are shown of a page
+    (`harness.api.settings.ObservationSettings`) as `observation_settings`.
     """
 
     async def decide(self, task: Task, episode: Episode, observation: LiveObservation, /) -> Decision:

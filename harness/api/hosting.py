@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.actions import ActionSet
+from harness.choices import ObservationType
 from harness.records import Task
+from harness.settings.observation import ObservationSettings
 
 AskHost = Callable[[bytes], Awaitable[bytes]]
 """Asks what hosts the run, and waits for its answer (`HostingRequest.answer`); an agent whose constructor names an
@@ -41,6 +43,8 @@ class HostingRequest:
     """Settings as they are given to `harness run`."""
     config_dir: Path | None
     """Folder of the person's own configurations."""
+    shows: frozenset[ObservationType] = frozenset(ObservationType)
+    """Parts of `observation.type` that can be shown to who decides; settings with another one are refused."""
     episodes: int
     """How many are played at the same time: lanes of all workers, where the settings do not say otherwise."""
     answer: AskHost
@@ -69,6 +73,11 @@ class HostedRun(Protocol):
     @property
     def action_set(self) -> ActionSet:
         """The one of the settings."""
+        ...
+
+    @property
+    def observation(self) -> ObservationSettings:
+        """What is shown of a page."""
         ...
 
     async def play(self, task_id: str, trial: int, seed: int | None) -> None:

@@ -8,6 +8,7 @@ from harness.settings.agents import ComputerSettings, PromptSettings
 from harness.settings.executor import ExecutorSettings
 from harness.settings.fields import Tree
 from harness.settings.models import EndpointSettings, LlmSettings, RetryPolicy
+from harness.settings.observation import ObservationSettings
 from harness.settings.process_agent import ProcessSettings
 from harness.settings.tracking import TrackingSettings
 
@@ -18,6 +19,7 @@ __all__ = [
     "EndpointSettings",
     "ExecutorSettings",
     "LlmSettings",
+    "ObservationSettings",
     "ObservationType",
     "OnDivergence",
     "ProcessSettings",

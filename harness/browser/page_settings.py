@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from harness.choices import ObservationType
 from harness.settings.browser import BrowserSettings
-from harness.settings.observation import PICTURES, ObservationSettings
+from harness.settings.observation import ObservationSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class PageSettings:
     @property
     def screenshots(self) -> bool:
         """Whether a picture is taken at each step: for reports, or because the agent is shown it."""
-        return self.browser.screenshots or not self.observation.parts.isdisjoint(PICTURES)
+        return self.browser.screenshots or self.observation.shows_pictures
 
     @property
     def marks(self) -> bool:

@@ -61,6 +61,8 @@ from harness.working_time import working_s
 
 _REWARD = "reward"
 """The shipped evaluator of every benchmark that is code."""
+_OFFERED = ("action_set", "ask_host", "observation_settings")
+"""What the constructor of an agent of the person's own may name."""
 NO_OUTCOMES: Outcomes = MappingProxyType({})
 
 
@@ -72,7 +74,7 @@ def check_plugins(config: Config) -> None:
     """
     action_set_of(config.action_set.value, config.actions)
     if config.agent._target_ is not None:
-        plugin_factory("agent", config.agent, Agent, given=("model",), offered=("action_set", "ask_host"))
+        plugin_factory("agent", config.agent, Agent, given=("model",), offered=_OFFERED)
     else:
         check_agent(config.agent, agent_context(config))
     kind = session_kind(config.agent)
@@ -166,7 +168,7 @@ def build_agent(config: Config, model: ChatModel, ask_host: AskHost = not_hosted
     """The agent of one lane; a class of the person's own is given the model as `model`."""
     if config.agent._target_ is not None:
         actions = action_set_of(config.action_set.value, config.actions)
-        offered = {"action_set": actions, "ask_host": ask_host}
+        offered = {"action_set": actions, "ask_host": ask_host, "observation_settings": config.observation}
         agent: Agent = make_plugin("agent", config.agent, Agent, offered, model=model)
         return agent
     kind = agent_kind(config.agent.kind)

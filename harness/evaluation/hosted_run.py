@@ -32,6 +32,7 @@ from harness.records import Task
 from harness.reports.console import Terminal
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
+from harness.settings.observation import ObservationSettings
 from harness.settings.run import RunSettings
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
@@ -47,6 +48,7 @@ async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["
     _check_size(config, request.episodes)
     _check_budgets(config.run)
     _check_plan(config)
+    _check_parts(config.observation, request)
     check_plugins(config)
     check_inputs(config.browser, config.executor)
     console, folder = Terminal(), Path(config.run.root, config.run.id)
@@ -135,6 +137,15 @@ def _check_plan(config: Config) -> None:
         )
 
 
+def _check_parts(observation: ObservationSettings, request: HostingRequest) -> None:
+    """Raises: ConfigError: A part of the observation cannot be shown to who decides."""
+    if observation.parts - request.shows:
+        raise ConfigError(
+            f"observation.type={observation.type} cannot be shown to clients; choose one of"
+            f" {', '.join(sorted(part.value for part in request.shows))}, or several joined by +"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class _News:
     """A `Progress` that tells what concerns whole episodes."""
@@ -171,6 +182,10 @@ class OpenRun:
     def action_set(self) -> ActionSet:
         config = self.context.config
         return action_set_of(config.action_set.value, config.actions)
+
+    @property
+    def observation(self) -> ObservationSettings:
+        return self.context.config.observation
 
     async def play(self, task_id: str, trial: int, seed: int | None) -> None:
         try:

@@ -30,6 +30,16 @@ class ObservationSettings(PluginSettings):
         """What `type` is joined of."""
         return parts_of(self.type)
 
+    @property
+    def shows_text(self) -> bool:
+        """Whether the text of the page is shown; a class that renders it always gives some."""
+        return self._target_ is not None or not self.parts.isdisjoint(TEXTS)
+
+    @property
+    def shows_pictures(self) -> bool:
+        """Whether a screenshot is shown."""
+        return not self.parts.isdisjoint(PICTURES)
+
 
 def parts_of(said: str) -> frozenset[ObservationType]:
     """The parts of an `observation.type`.

@@ -26,15 +26,28 @@ from harness.api import (
     resolve,
 )
 from harness.api.agent_kinds import AskingActionSet, working_s
+from harness.api.settings import ObservationSettings
 from harness.plugins.environments.rewards import Shaping, shaping_of
-from harness.plugins.environments.wire import Order, Page, Question
+from harness.plugins.environments.wire import Order, Question, Sight
 
 
 class ClientAgent:
     """An `Agent`; it keeps nothing from one decision to the next, so another process can go on."""
 
-    def __init__(self, model: ChatModel, action_set: ActionSet, ask_host: AskHost, rewards: str | None = None) -> None:
+    shows_task_images = True
+    """The server adds them to the first page."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        action_set: ActionSet,
+        ask_host: AskHost,
+        *,
+        observation_settings: ObservationSettings,
+        rewards: str | None = None,
+    ) -> None:
         """Args: rewards: See `shaping_of`."""
+        self._sight = Sight.of(observation_settings)
         self._action_set = action_set
         self._ask_host = ask_host
         self._shaping = shaping_of(rewards)
@@ -45,7 +58,7 @@ class ClientAgent:
         Raises:
             EpisodeLeft: Nobody decides any more.
         """
-        question = question_of(task, episode, view, self._shaping)
+        question = question_of(task, episode, view, sight=self._sight, shaping=self._shaping)
         begun = working_s()
         told: dict[str, Any] = json.loads(await self._ask_host(question.encoded()))
         # A client that is away, or whose trainer updates its weights, must not use up `limits.max_working_s`.
@@ -98,9 +111,11 @@ def named_of(action_set: ActionSet) -> dict[str, type[Action]]:
     return known | ({AskUser.kind: AskUser} if isinstance(action_set, AskingActionSet) else {})
 
 
-def question_of(task: Task, episode: Episode, view: LiveObservation, shaping: Shaping | None = None) -> Question:
+def question_of(
+    task: Task, episode: Episode, view: LiveObservation, *, sight: Sight, shaping: Shaping | None = None
+) -> Question:
     """What the client is shown."""
-    seen, newest = view.observation, episode.steps[-1].acted if episode.steps else None
+    newest = episode.steps[-1].acted if episode.steps else None
     outcome, given = (newest.outcome, newest.reward) if newest else (None, None)
     decided = episode.steps[-1].decided.action if episode.steps else None
     refused = outcome.why if isinstance(outcome, Refused | Unknown) else ""
@@ -110,14 +125,8 @@ def question_of(task: Task, episode: Episode, view: LiveObservation, shaping: Sh
         attempt=episode.attempt,
         goal=goal_of(task),
         steps=len(episode.steps),
-        page=Page(
-            text=seen.shown_text,
-            url=seen.url,
-            title=seen.title,
-            tabs=tuple((tab.url, tab.title, tab.current) for tab in seen.tabs),
-            notices=seen.notices,
-        ),
-        image=view.image,
+        page=sight.page(view.observation),
+        image=view.image if sight.image else None,
         reward=shaping.of(task, episode.steps, given) if shaping else given,
         refused=decided.why if isinstance(decided, InvalidAction) else refused,
         doubts=tuple(doubt.why for doubt in episode.doubts),

@@ -180,7 +180,7 @@ class EnvironmentServer:
 
     async def state(self, request: Request) -> Response:
         """That of a session which has no episode: over HTTP there is none."""
-        return Answer(self._environments.state(Session()))
+        return Answer(await self._environments.state(Session()))
 
     async def _stateless(
         self, request: Request, answer: Callable[[Session, object], Awaitable[dict[str, Any]]]

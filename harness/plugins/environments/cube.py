@@ -5,7 +5,6 @@ played by the workers. Shapes and methods are those of cube-standard 0.1.
 """
 
 import asyncio
-import base64
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from harness.plugins.environments.requests import StepRequest, of_order, order_o
 from harness.plugins.environments.rpc import Method, NotFound, answered, not_json
 from harness.plugins.environments.sessions import Environments, Session
 from harness.plugins.environments.turn import Turn
-from harness.plugins.environments.views import TEXT
+from harness.plugins.environments.views import TEXT, data_url
 from harness.plugins.environments.wire import Order
 
 PATH = "/cube"
@@ -222,16 +221,16 @@ class Cube:
     async def evaluate(self, task: CubeTask, params: Mapping[str, Any]) -> Any:
         """The score; an episode that goes on ends first. `obs` is not needed: the score comes from evidence."""
         _check("cube/evaluate", params, ("obs",))
-        state = self._environments.state(task.session)
+        state = await self._environments.state(task.session)
         if not state["done"]:
             await self._do(task, StepRequest(order=self._order(FINAL_STEP, {})))
-            state = self._environments.state(task.session)
+            state = await self._environments.state(task.session)
         told = {name: state[name] for name in ("episode_id", "task", "trial", "step_count")}
         return {"reward": state["reward"], "info": told}
 
     async def status(self, task: CubeTask, params: Mapping[str, Any]) -> Any:
         """One sentence."""
-        state = self._environments.state(task.session)
+        state = await self._environments.state(task.session)
         if task.session.play is None:
             return f"no episode: {task.ended}" if task.ended else "no episode: reset begins one"
         where = f"task {state['task']}, trial {state['trial']}, {state['step_count']} steps"
@@ -299,10 +298,12 @@ def observation(turn: Turn, call_id: str | None = None) -> dict[str, Any]:
     contents = [
         {"tool_call_id": call_id, "name": name, "data": data, "_type": "cube.core.TextContent"} for name, data in pieces
     ]
-    if turn.image is not None:
-        picture = "data:image/png;base64," + base64.b64encode(turn.image).decode()
-        shown = {"tool_call_id": call_id, "name": "screenshot", "data": picture, "_type": "cube.core.ImageContent"}
-        contents.append(shown)
+    pictures = [("goal_picture", one) for one in turn.task_images]
+    pictures += [] if turn.image is None else [("screenshot", turn.image)]
+    contents += [
+        {"tool_call_id": call_id, "name": name, "data": data_url(one), "_type": "cube.core.ImageContent"}
+        for name, one in pictures
+    ]
     return {"contents": contents, "error": _error(turn), "_type": "cube.core.Observation"}
 
 

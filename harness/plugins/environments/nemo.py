@@ -34,8 +34,12 @@ class NemoGym:
         self._read = read
 
     async def reset(self, request: Request) -> Response:
-        """Begin an episode; the cookie of the answer names the session."""
+        """Begin an episode; the cookie of the answer names the session. Raises: Problem: Its goal is not text only."""
         name, turn = await self._sessions.begin(read_reset(await self._read(request)), request.is_disconnected)
+        if turn.task_images:
+            self._sessions.close(name)
+            why = "has pictures in its objective, and NeMo Gym is shown text only; leave it out"
+            raise Problem(VALIDATION_ERROR, f"task {turn.entry.task_id} {why}")
         answer = Answer({"observation": _text(turn), "info": {**_CAN, "episode_id": turn.entry.episode_id}})
         answer.set_cookie(COOKIE, name, httponly=True, samesite="strict")
         return answer

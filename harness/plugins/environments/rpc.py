@@ -4,6 +4,7 @@ import asyncio
 import base64
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,13 +46,16 @@ class NamedSessions:
 
         Args:
             wanted: Its episode.
-            is_gone: Whether the client has left, so that nobody will know the name; None = that is not known.
+            is_gone: Whether the client has left, so that nobody will know the name; None = this is cancelled then.
         Raises:
             Problem: There is none.
         """
         name = uuid.uuid4().hex
         session = Session(ends=lambda problem: self._forget(name))
-        turn = await self._environments.reset(session, wanted)
+        with ExitStack() as undone:  # a socket that is lost cancels the request
+            undone.callback(self._environments.give_up, session, "its client is gone")
+            turn = await self._environments.reset(session, wanted)
+            undone.pop_all()
         over = [other for other, one in self._sessions.items() if one.session.play is None or one.session.play.over]
         for other in over[: -self._environments.slots.number]:  # the newest may still ask for their rewards
             self._forget(other)

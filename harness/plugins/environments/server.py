@@ -13,6 +13,7 @@ from pathlib import Path
 from harness import __version__
 from harness.api import ConfigError, HostedRun, Hosting, HostingRequest
 from harness.api.http_server import Clients, WebSockets, serving
+from harness.api.settings import ObservationType
 from harness.plugins.environments.app import MAX_BODY, EnvironmentServer, Shape
 from harness.plugins.environments.hub import Hub
 from harness.plugins.environments.ledger import Ledger
@@ -55,6 +56,7 @@ async def serve(wanted: Serving, hosting: Hosting, announce: Callable[[str], Non
         request = HostingRequest(
             overrides=(*_AGENT, *_rewards(wanted.shaping), *wanted.overrides),
             config_dir=wanted.config_dir,
+            shows=frozenset(ObservationType) - {ObservationType.marks},
             episodes=wanted.environments,
             answer=hub.answer,
             tell=lambda news: found[0].told(news),

@@ -9,7 +9,7 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 
@@ -23,7 +23,7 @@ from harness.plugins.environments.requests import Fork, Reset, StepRequest
 from harness.plugins.environments.rewards import Shaping
 from harness.plugins.environments.slots import Patience, Slots
 from harness.plugins.environments.turn import Recorded, Turn, turn_of
-from harness.plugins.environments.wire import Order
+from harness.plugins.environments.wire import Order, Sight
 
 
 @dataclass(eq=False)
@@ -38,6 +38,8 @@ class Play:
     """The step that is being performed, and what was ordered."""
     attempt: int = 0
     """0 = not known yet."""
+    steps: int = 0
+    """Those before the newest page."""
     failure: Problem | None = None
     """Why it cannot go on."""
     over: bool = False
@@ -106,7 +108,8 @@ class Environments:
         await (self._check_new(wanted) if known is None else self._check_known(session, known))
         if session.play is None or session.play.entry is not known:
             self.give_up(session, "the client began another episode")
-        return await (self._begin(session, wanted) if known is None else self._resume(session, known))
+        turn = await (self._begin(session, wanted) if known is None else self._resume(session, known))
+        return await self._with_pictures(turn)
 
     async def step(self, session: Session, request: StepRequest) -> Turn:
         """Perform an action, once, and wait for what it leads to.
@@ -166,16 +169,19 @@ class Environments:
                 self._ledger.add(entry)
         return entries
 
-    def state(self, session: Session) -> dict[str, object]:
-        """OpenEnv's state of the session's episode."""
+    async def state(self, session: Session) -> dict[str, object]:
+        """OpenEnv's state of the session's episode.
+
+        Raises:
+            Problem: It cannot go on, or has no score.
+        """
         play = session.play
         if play is None:
             return {"episode_id": None, "step_count": 0, "task": None, "trial": None, "done": False, "reward": None}
-        final = play.final if isinstance(play.final, Turn) else None
-        steps = final.steps if final else play.waiting.question.steps if play.waiting else _performed(play)
+        final = await self._next(play) if play.over or play.failure is not None else None
         return {
             "episode_id": play.entry.episode_id,
-            "step_count": steps,
+            "step_count": final.steps if final else play.steps,
             "task": play.entry.task_id,
             "trial": play.entry.trial,
             "seed": play.entry.seed,
@@ -218,7 +224,8 @@ class Environments:
         elif play.order is not None and question.steps < play.order[0]:
             waiting.decide(play.order[1])  # the worker died before it was on disk, so it was not performed
         else:
-            play.order, play.waiting, play.attempt = None, waiting, question.attempt
+            play.order, play.waiting = None, waiting
+            play.attempt, play.steps = question.attempt, question.steps
             play.tell()
 
     def hung_up(self, waiting: Waiting) -> None:
@@ -424,6 +431,12 @@ class Environments:
     def _turn(self, play: Play, waiting: Waiting) -> Turn:
         return turn_of(play.entry, waiting.question)
 
+    async def _with_pictures(self, turn: Turn) -> Turn:
+        task = self.run.tasks.get(turn.entry.task_id)
+        if task is not None and not task.images:
+            return turn
+        return replace(turn, task_images=await asyncio.to_thread(self._recorded(turn.entry).task_images))
+
     # Slots and leases.
 
     async def _take_slot(self) -> None:
@@ -481,7 +494,8 @@ class Environments:
 
     def _recorded(self, entry: Entry) -> Recorded:
         task = self.run.tasks.get(entry.task_id)
-        return Recorded(folder=self.run.folder, entry=entry, shaping=self._shaping, task=task)
+        sight = Sight.of(self.run.observation)
+        return Recorded(folder=self.run.folder, entry=entry, sight=sight, shaping=self._shaping, task=task)
 
     def _has_journal(self, task_id: str, trial: int) -> bool:
         return self._recorded(_entry_of(task_id, trial)).exists()
@@ -496,7 +510,3 @@ class Environments:
 
 def _entry_of(task_id: str, trial: int) -> Entry:
     return Entry(episode_id="", task_id=task_id, trial=trial, seed=None)
-
-
-def _performed(play: Play) -> int:
-    return 0 if play.order is None else play.order[0] - 1

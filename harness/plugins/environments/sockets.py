@@ -111,7 +111,7 @@ class SocketSession:
                 request = read_step(data, self._environments.action_set)
                 return "observation", self._shown(await self._environments.step(self._session, request))
             case "state":
-                return "state", self._environments.state(self._session)
+                return "state", await self._environments.state(self._session)
             case "mcp":
                 return "mcp", await self._tools.answer(data, self._session) or {}  # each frame has its answer
             case "close":

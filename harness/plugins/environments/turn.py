@@ -10,7 +10,7 @@ from harness.plugins.environments.agent import goal_of
 from harness.plugins.environments.ledger import Entry
 from harness.plugins.environments.problem import Problem
 from harness.plugins.environments.rewards import Shaping
-from harness.plugins.environments.wire import Page, Question
+from harness.plugins.environments.wire import Page, Question, Sight
 from harness.runs import UNSCORED, Episode, Run, Step
 
 
@@ -24,7 +24,9 @@ class Turn:
     """Those before it."""
     page: Page
     image: bytes | None
-    """PNG of the viewport."""
+    """PNG of the viewport; None = it is not shown."""
+    task_images: tuple[bytes, ...] = ()
+    """Pictures of the task's objective, PNG or JPEG, in the answer to a reset."""
     refused: str
     """Why the newest action was not performed; "" = it was, or there was none."""
     doubts: tuple[str, ...]
@@ -58,6 +60,7 @@ class Recorded:
 
     folder: Path
     entry: Entry
+    sight: Sight = Sight()  # noqa: RUF009 (immutable)
     shaping: Shaping | None = None
     task: Task | None = None
     """As the run has it now; None = as it was played."""
@@ -90,11 +93,22 @@ class Recorded:
         """Number of the attempt that its client has seen; 0 = none: no page was shown yet, or all its steps are of a
         fork's parent.
         """
-        record = self.episode().record
+        episode = self.episode()
+        # The first one in which the client decided: a later one may have begun while nobody could tell the client.
+        for one in episode.attempts:
+            if one.own_steps or one.pending is not None:
+                return one.attempt
+        record = episode.record
         if record.arrival is None and not record.steps:
             return 0
-        is_new = record.inherited == len(record.steps) and record.pending is None and not record.resumed
-        return 0 if is_new and record.opened is not None and record.opened.fork is not None else record.attempt
+        is_fork = record.opened is not None and record.opened.fork is not None
+        return 0 if is_fork and not record.resumed else record.attempt
+
+    def task_images(self) -> tuple[bytes, ...]:
+        """The pictures of its task's objective, as they are in the journal."""
+        episode = self.episode()
+        opened = episode.record.opened
+        return () if opened is None else tuple(map(episode.artifacts.read, opened.images))
 
     def requests(self) -> Mapping[str, tuple[str, int]]:
         """Request id to what was asked with it, and the step it became."""
@@ -142,20 +156,14 @@ class Recorded:
         record = episode.record
         arrival = record.arrival.observation if record.arrival else None
         page = (step.page or step.seen) if step else arrival
-        picture = step.screenshot() if step else None
-        if picture is None and page is not None and page.screenshot:
+        picture = step.screenshot() if step and self.sight.image else None
+        if picture is None and page is not None and page.screenshot and self.sight.image:
             picture = episode.artifacts.read(page.screenshot)
         return Turn(
             entry=self.entry,
             goal=self._goal(episode),
             steps=steps,
-            page=Page(
-                text=page.shown_text if page else "",
-                url=page.url if page else "",
-                title=page.title if page else "",
-                tabs=tuple((tab.url, tab.title, tab.current) for tab in page.tabs) if page else (),
-                notices=page.notices if page else (),
-            ),
+            page=self.sight.page(page) if page else Page(),
             image=picture,
             refused=_refused(step),
             doubts=tuple(doubt.why for doubt in record.doubts),

@@ -1,10 +1,11 @@
 """How a client sees an episode: OpenEnv's shapes, and BrowserGym's keys."""
 
-import base64
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
 from harness.api import ActionSet, description_of, parameters_of
+from harness.api.pictures import image_part, media_type
 from harness.plugins.environments.agent import actions_of
 from harness.plugins.environments.turn import Turn
 
@@ -17,7 +18,15 @@ _OBSERVATION: Mapping[str, Any] = {
     "notices": {"type": "array", "items": TEXT, "description": "What happened that the page does not show."},
     "error": {**TEXT, "description": "Why the last action was not performed; empty if it was."},
     "last_action_error": {"type": "boolean", "description": "Whether the last action was not performed."},
-    "screenshot": {"type": ["string", "null"], "description": "PNG of the viewport in base64, or null."},
+    "screenshot": {
+        "type": ["string", "null"],
+        "description": "PNG of the viewport in base64; null without image in observation.type.",
+    },
+    "task_images": {
+        "type": "array",
+        "items": TEXT,
+        "description": "Pictures that belong to the goal, as data URLs, in the answer to a reset.",
+    },
     "episode_id": {**TEXT, "description": "With it the episode is resumed."},
     "task": {**TEXT, "description": "Id of the task."},
     "trial": {"type": "integer", "description": "Which repetition of the task it is, from 0."},
@@ -46,7 +55,8 @@ def observation(turn: Turn, *, browsergym: bool = False) -> dict[str, Any]:
         "notices": list(page.notices),
         "error": turn.refused,
         "last_action_error": bool(turn.refused),
-        "screenshot": None if turn.image is None else base64.b64encode(turn.image).decode(),
+        "screenshot": None if turn.image is None else b64encode(turn.image).decode(),
+        "task_images": [data_url(one) for one in turn.task_images],
         "episode_id": turn.entry.episode_id,
         "task": turn.entry.task_id,
         "trial": turn.entry.trial,
@@ -58,13 +68,18 @@ def observation(turn: Turn, *, browsergym: bool = False) -> dict[str, Any]:
     current = [number for number, tab in enumerate(page.tabs) if tab[2]]
     return seen | {
         "chat_messages": [{"role": "user", "message": turn.goal}],
-        "goal_object": [{"type": "text", "text": turn.goal}],
+        "goal_object": [{"type": "text", "text": turn.goal}, *map(image_part, turn.task_images)],
         "open_pages_urls": [tab[0] for tab in page.tabs],
         "open_pages_titles": [tab[1] for tab in page.tabs],
         "active_page_index": current or [0],
         "axtree_txt": page.text,
         "last_action_error": turn.refused,
     }
+
+
+def data_url(picture: bytes) -> str:
+    """A PNG or JPEG as an address that holds it."""
+    return f"data:{media_type(picture)};base64,{b64encode(picture).decode()}"
 
 
 def result(turn: Turn, *, browsergym: bool = False) -> dict[str, Any]:

@@ -5,17 +5,45 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from harness.api import Observation
+from harness.api.settings import ObservationSettings, ObservationType
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """What a client is shown of a page."""
 
-    text: str
-    url: str
-    title: str
-    tabs: tuple[tuple[str, str, bool], ...]
+    text: str = ""
+    url: str = ""
+    title: str = ""
+    tabs: tuple[tuple[str, str, bool], ...] = ()
     """Address, title, and whether it is the current one."""
-    notices: tuple[str, ...]
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """Which parts of a page a client is shown (`observation.type`)."""
+
+    text: bool = True
+    """The page's text; the tabs always are."""
+    image: bool = False
+    """The screenshot."""
+
+    @classmethod
+    def of(cls, settings: ObservationSettings) -> Self:
+        """That of the settings, which do not ask for `marks`: no journal has what they are drawn from."""
+        return cls(text=settings.shows_text, image=ObservationType.image in settings.parts)
+
+    def page(self, seen: Observation) -> Page:
+        """What is shown but for the screenshot."""
+        return Page(
+            text=seen.shown_text if self.text else seen.shown_text.partition("\n\n")[0],
+            url=seen.url,
+            title=seen.title,
+            tabs=tuple((tab.url, tab.title, tab.current) for tab in seen.tabs),
+            notices=seen.notices,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from harness.plugins.environments.sessions import Environments
 from harness.plugins.environments.slots import Patience
 from harness.plugins.environments.wire import Page, Question
 from harness.records import Task
+from harness.settings.observation import ObservationSettings
 from tests.plugins.environments.conftest import Client
 from tests.reports.runs import task
 
@@ -32,7 +33,11 @@ class Lanes:
 
     folder: Path
     ids: Sequence[str] = ("0", "1")
+    pictured: bool = False
+    """Whether tasks have a picture in their objective."""
     held: bool = False
+    attempt: int = 1
+    """Of the episodes."""
     refusal: Exception | None = None
     """What the next episode that is asked for is refused with."""
     in_the_way: str = ""
@@ -42,10 +47,12 @@ class Lanes:
     orders: list[dict[str, Any]] = field(default_factory=list)
     """What was said to lanes, in order: orders, and that they are to leave."""
     action_set: ActionSet = field(default_factory=CairnActionSet)
+    observation: ObservationSettings = ObservationSettings()  # noqa: RUF009 (immutable)
 
     @property
     def tasks(self) -> Mapping[str, Task]:
-        return {one: task(one) for one in self.ids}
+        images = ("http://shop.test/mug.png",) if self.pictured else ()
+        return {one: replace(task(one), images=images) for one in self.ids}
 
     async def play(self, task_id: str, trial: int, seed: int | None) -> None:
         place = (self.tasks[task_id].task_id, trial)
@@ -57,13 +64,13 @@ class Lanes:
         else:
             await self.ask(place, steps=0)
 
-    async def ask(self, place: Place, *, steps: int, attempt: int = 1) -> None:
+    async def ask(self, place: Place, *, steps: int) -> None:
         """A lane asks for the next step of an episode, goes on asking, and leaves when it is told so."""
         page = Page(text=f"page {steps}", url="http://shop.test/", title="", tabs=(), notices=())
         question = Question(
             task_id=place[0],
             trial=place[1],
-            attempt=attempt,
+            attempt=self.attempt,
             goal="",
             steps=steps,
             page=page,
@@ -79,7 +86,7 @@ class Lanes:
         if "leave" in told:
             self.served.told(EpisodeNews(task_id=place[0], trial=place[1], is_over=True))
         elif not self.held:
-            await self.ask(place, steps=steps + 1, attempt=attempt)
+            await self.ask(place, steps=steps + 1)
 
     def withdraw(self, task_id: str, trial: int) -> bool:
         if (task_id, trial) not in self.queued:

@@ -12,7 +12,8 @@ from harness.journal.store import RunFolder
 from harness.plugins.environments.ledger import Entry
 from harness.plugins.environments.problem import Problem
 from harness.plugins.environments.turn import Recorded
-from harness.records import Reference, Scored, Task
+from harness.records import Record, Reference, Scored, Task
+from tests.journal.episodes import acted, decided, failed, opened
 from tests.reports.runs import Shape, fill
 from tests.scored_runs import MUST, a_task, play, scored
 
@@ -26,6 +27,19 @@ def test_an_attempt_of_which_no_page_was_recorded_is_none_that_a_client_has_seen
     assert recorded.own_attempt() == 1
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
     assert recorded.own_attempt() == 0
+
+
+@pytest.mark.parametrize("has_page", [True, False])
+@pytest.mark.parametrize("begun", [(decided(1), acted(1)), (decided(1),)], ids=["a step", "a decision"])
+def test_the_attempt_in_which_the_client_decided_stays_its_own_when_another_begins(
+    tmp_path: Path, begun: tuple[Record, ...], has_page: bool
+) -> None:
+    diverged = (replace(failed(), type="EnvironmentDiverged"), opened(2, why="diverged"))
+    with RunFolder.open(tmp_path, durability=Durability.none) as run, run.journal("7") as journal:
+        for record in (opened(), acted(0), *begun, *diverged, *((acted(0),) if has_page else ())):
+            journal.append(record)
+    recorded = Recorded(folder=tmp_path, entry=Entry(episode_id="x", task_id="7", trial=0, seed=None))
+    assert recorded.own_attempt() == 1
 
 
 @pytest.mark.parametrize("scoring, is_over", [("corrected", True), ("webarena", False)])

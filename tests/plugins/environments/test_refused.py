@@ -26,6 +26,15 @@ def test_what_only_a_run_of_its_own_plays_is_refused(setting: str, forked: Forks
     assert list(tmp_path.glob("results/*")) == []
 
 
+@pytest.mark.sample(1)
+def test_a_part_of_the_observation_that_no_client_can_be_shown_is_refused(forked: Forks, tmp_path: Path) -> None:
+    given = (*KEYLESS, "observation.type=html+marks", f"run.root={tmp_path}/results")
+    done = forked.run("harness", *given, cwd=tmp_path, env=environment())
+    assert done.returncode == 2
+    assert "observation.type=html+marks cannot be shown to clients; choose one of accessibility_tree" in done.stderr
+    assert list(tmp_path.glob("results/*")) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", ["run.max_tokens=1000", "run.max_cost_usd=1", "run.max_working_s=60"])
 def test_a_budget_of_a_whole_run_is_refused(budget: str, forked: Forks, tmp_path: Path) -> None:

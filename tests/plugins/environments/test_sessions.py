@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,26 @@ import httpx
 import pytest
 
 from harness.actions import CairnActionSet
+from harness.choices import Durability
 from harness.errors import StorageError, UnsafeFile
+from harness.journal.store import RunFolder
 from harness.plugins.environments.agent import ClientAgent
 from harness.plugins.environments.clients.connection import URL, Connection, EnvironmentFailed
 from harness.plugins.environments.clients.trl import CairnTools, reward
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import NAME, Ledger
 from harness.plugins.environments.problem import Problem
+from harness.plugins.environments.requests import read_step
 from harness.plugins.environments.slots import Patience
 from harness.plugins.environments.wire import Order, Page, Question
 from harness.records import CloseReason, EpisodeLimits
 from harness.testing import ScriptedModel, play
+from tests.journal.episodes import acted, decided, failed, opened
 from tests.plugins.environments.stand import Stand, stand
+from tests.reports.runs import task
 from tests.waiting import until
+
+_CREATE = {"jsonrpc": "2.0", "id": 1, "method": "openenv/session/create", "params": {"task": "0"}}
 
 
 async def rpc(there: Stand, path: str, method: str, **params: Any) -> Any:
@@ -121,6 +129,29 @@ async def test_a_step_that_is_asked_for_again_ends_with_why_its_attempt_did(tmp_
         assert (await again)["failure_class"] == "EnvironmentDiverged"
 
 
+@pytest.mark.parametrize("has_page", [True, False])
+async def test_an_attempt_that_began_while_nobody_could_be_told_is_an_error_each_time(
+    tmp_path: Path, has_page: bool
+) -> None:
+    """Its client would go on with pages that it has not seen, and perform again what was answered."""
+    step = {"action_str": "click [1]", "request_id": "r1"}
+    first = replace(decided(1), memory=read_step(step, CairnActionSet()).order.memory)
+    diverged = (replace(failed(), type="EnvironmentDiverged"), opened(2, why="diverged", of=task("0")))
+    with RunFolder.open(tmp_path, durability=Durability.none) as run, run.journal("0") as journal:
+        for record in (opened(of=task("0")), acted(0), first, acted(1), *diverged, *((acted(0),) if has_page else ())):
+            journal.append(record)
+    (tmp_path / NAME).write_text(json.dumps({"episode_id": "x", "task_id": "0", "trial": 0, "seed": None}) + "\n")
+    async with stand(tmp_path) as there:
+        there.lanes.attempt = 2
+        for _ in range(2):
+            async with there.client() as one:
+                refused = await one.refused("reset", {"episode_id": "x", "resume": True})
+                assert refused["failure_class"] == "EnvironmentDiverged" and refused["mask_sample"] and refused["done"]
+                assert (await one.refused("step", step))["failure_class"] == "EnvironmentDiverged"
+        await until(lambda: there.served.slots.taken == 0)
+        assert all("leave" in told for told in there.lanes.orders)
+
+
 async def test_an_episode_that_is_left_is_not_waited_for_when_no_worker_comes_up(tmp_path: Path) -> None:
     async with stand(tmp_path) as there:
         async with there.client() as one:
@@ -137,6 +168,21 @@ async def test_an_episode_that_is_left_is_not_waited_for_when_no_worker_comes_up
         assert there.served.slots.taken == 0
 
 
+async def test_the_state_of_an_episode_says_what_a_step_would(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there, there.client() as one:
+        await one.reset(task="0")
+        await one.step("scroll [down]")
+        [play] = there.served._plays.values()
+        assert play.waiting is not None
+        there.served.hung_up(play.waiting)  # its worker died; the next one is being started
+        assert (await one.ask("state"))["data"]["step_count"] == 1
+        there.lanes.queued.append(play.entry.place)
+        there.served.stalled("no worker comes up")
+        lost = await one.refused("state")
+        assert lost["failure_class"] == "WorkerLost" and lost["mask_sample"]
+        assert lost == await one.refused("step", {"action_str": "scroll [down]"})
+
+
 async def test_a_task_of_cube_that_is_closed_while_its_reset_waits_takes_no_environment(tmp_path: Path) -> None:
     async with stand(tmp_path) as there:
         [config] = await rpc(there, "/cube", "cube/task_configs", task_id="1")
@@ -151,8 +197,7 @@ async def test_a_task_of_cube_that_is_closed_while_its_reset_waits_takes_no_envi
 
 
 async def test_a_session_whose_client_left_before_it_had_its_name_is_given_back(tmp_path: Path) -> None:
-    create = {"jsonrpc": "2.0", "id": 1, "method": "openenv/session/create", "params": {"task": "0"}}
-    for path, body in (("/nemo/reset", {"task": "0"}), ("/mcp", create)):
+    for path, body in (("/nemo/reset", {"task": "0"}), ("/mcp", _CREATE)):
         async with stand(tmp_path / path.strip("/").replace("/", "-")) as there:
             there.lanes.held = True
             async with httpx.AsyncClient(base_url=there.url) as http:
@@ -165,6 +210,19 @@ async def test_a_session_whose_client_left_before_it_had_its_name_is_given_back(
             playing = asyncio.create_task(there.lanes.ask(there.lanes.queued.pop(), steps=0))
             await until(lambda there=there: there.served.slots.taken == 0)
             await playing
+
+
+async def test_a_session_whose_socket_is_lost_before_it_had_its_name_is_given_back(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there, there.client() as one:
+        there.lanes.held = True
+        await one.socket.send(json.dumps({"type": "mcp", "data": _CREATE}))
+        await until(lambda: there.lanes.queued)
+        place = there.lanes.queued.pop()  # a lane takes it
+        one.socket.transport.abort()
+        [play] = there.served._plays.values()
+        await until(lambda: play.leaving)
+        await there.lanes.ask(place, steps=0)
+        assert there.served.slots.taken == 0
 
 
 async def test_a_full_disk_is_no_sample_and_spoils_no_later_entry(
@@ -297,6 +355,8 @@ async def test_a_start_page_that_fails_costs_trl_one_sample(tmp_path: Path, monk
             await asyncio.to_thread(late.reset, task="0")
         for one in (tools, late):
             await asyncio.to_thread(one._connection.close)
+
+
 async def test_a_reset_that_waits_for_a_site_of_other_sessions_is_refused_as_one_without_a_free_environment(
     tmp_path: Path,
 ) -> None:

@@ -18,7 +18,7 @@ __all__ = ["CairnEnv", "register"]
 
 _DEMO_TASKS = 40
 _SEEN = ("text", "url", "title", "goal", "error")
-_INFO = ("task", "step", "notices", "doubts", "screenshot")
+_INFO = ("task", "step", "notices", "doubts", "screenshot", "task_images")
 
 
 class Words(Text):

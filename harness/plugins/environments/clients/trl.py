@@ -30,6 +30,7 @@ class CairnTools:
 
         Raises:
             EnvironmentFailed: A setting is wrong: there is no such task, or no server or free environment at the start.
+            ValueError: The goal has pictures, which no tool shows.
         """
         self.reward = None
         try:
@@ -39,6 +40,9 @@ class CairnTools:
                 raise
             return _told(failed)
         self._has_begun = True
+        if seen["task_images"]:
+            self._connection.close()
+            raise ValueError(f"task {seen['task']} has pictures in its objective, which no tool shows; leave it out")
         return f"{seen['goal']}\n\n{seen['text']}"
 
     def click(self, target: str) -> str:
