@@ -13,7 +13,7 @@ from websockets.sync.client import ClientConnection, connect
 URL = "CAIRN_ENVIRONMENTS_URL"
 """Variable with the address of the server, for clients that are given none."""
 BUSY = frozenset({"CAPACITY_REACHED", "SESSION_ERROR"})
-"""Codes of what another client is in the way of, for now."""
+"""Codes of what may be possible later: other clients have all environments, or one has the episode."""
 _TOKEN = "CAIRN_SERVE_TOKEN"
 _MAX_BYTES = 100 << 20
 _PAUSE_S = 0.2
