@@ -86,7 +86,7 @@ async def test_ways_in_that_show_text_only_refuse_a_task_with_pictures(
     seen = {"task": "0", "goal": "", "text": "", "task_images": ["data:image/png;base64,"]}
     tools = CairnTools()
     monkeypatch.setattr(tools._connection, "reset", lambda **wanted: {"observation": seen})
-    with pytest.raises(ValueError, match="tools show text only"):
+    with pytest.raises(ValueError, match="which no tool shows"):
         tools.reset(task="0")
 
 

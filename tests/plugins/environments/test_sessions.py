@@ -25,6 +25,7 @@ from harness.plugins.environments.requests import read_step
 from harness.plugins.environments.slots import Patience
 from harness.plugins.environments.wire import Order, Page, Question
 from harness.records import CloseReason, EpisodeLimits
+from harness.settings.observation import ObservationSettings
 from harness.testing import ScriptedModel, play
 from tests.journal.episodes import acted, decided, failed, opened
 from tests.plugins.environments.stand import Stand, stand
@@ -387,6 +388,7 @@ async def test_a_client_that_is_away_uses_up_no_working_time_of_its_episode(monk
         now += 600.0
         return Order(text="stop []" if Question.of(question).steps else "scroll [down]").encoded()
 
-    episode = await play(ClientAgent(ScriptedModel(), CairnActionSet(), ask_host), "[1] link 'Tea'", "[1] link 'Tea'")
+    agent = ClientAgent(ScriptedModel(), CairnActionSet(), ask_host, observation_settings=ObservationSettings())
+    episode = await play(agent, "[1] link 'Tea'", "[1] link 'Tea'")
     assert episode.closed is not None and episode.closed.reason == CloseReason.STOPPED
     assert now == 1200.0 and episode.elapsed_ms == 0.0
