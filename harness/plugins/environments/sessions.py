@@ -268,13 +268,11 @@ class Environments:
         with ExitStack() as undone:
             undone.callback(self.slots.give_back)
             async with self._choosing:
-                known = self._ledger.entries.get(wanted.episode_id or "")
-                if known is None:
+                if (known := self._ledger.entries.get(wanted.episode_id or "")) is None:
                     entry = await self._chosen(task, wanted)
                     undone.pop_all()
         if known is not None:  # the same reset on another connection was faster
-            check_reset(wanted, known, self.run.tasks, self._used)
-            return await self._resume(session, known)
+            return await self.reset(session, wanted)
         return await self._play(session, entry)
 
     async def _check_new(self, wanted: Reset) -> None:
