@@ -20,6 +20,7 @@ from harness.plugins.environments.answer import Answer
 from harness.plugins.environments.cube import PATH as CUBE
 from harness.plugins.environments.cube import Cube
 from harness.plugins.environments.nemo import NemoGym
+from harness.plugins.environments.play import Session
 from harness.plugins.environments.problem import (
     CAPACITY_REACHED,
     INVALID_JSON,
@@ -29,7 +30,7 @@ from harness.plugins.environments.problem import (
 )
 from harness.plugins.environments.requests import read_fork, read_reset, read_step
 from harness.plugins.environments.rpc import NamedSessions, Tools
-from harness.plugins.environments.sessions import Environments, Session
+from harness.plugins.environments.sessions import Environments
 from harness.plugins.environments.sockets import SocketSession
 from harness.plugins.environments.views import result, schema
 

@@ -17,10 +17,11 @@ from harness import __version__
 from harness.api import Stop, description_of, parameters_of
 from harness.plugins.environments.agent import actions_for, actions_of
 from harness.plugins.environments.answer import Answer
+from harness.plugins.environments.play import Session
 from harness.plugins.environments.problem import CAPACITY_REACHED, SESSION_ERROR, VALIDATION_ERROR, Problem
 from harness.plugins.environments.requests import StepRequest, of_order, order_of_call, read_reset, read_step
 from harness.plugins.environments.rpc import Method, NotFound, answered, not_json
-from harness.plugins.environments.sessions import Environments, Session
+from harness.plugins.environments.sessions import Environments
 from harness.plugins.environments.turn import Turn
 from harness.plugins.environments.views import TEXT, data_url
 from harness.plugins.environments.wire import Order

@@ -10,9 +10,10 @@ from typing import Any
 
 from harness.api import HarnessError, description_of, parameters_of
 from harness.plugins.environments.agent import actions_of
+from harness.plugins.environments.play import Session
 from harness.plugins.environments.problem import SESSION_ERROR, VALIDATION_ERROR, Problem
 from harness.plugins.environments.requests import Reset, StepRequest, read_call, read_reset
-from harness.plugins.environments.sessions import Environments, Session
+from harness.plugins.environments.sessions import Environments
 from harness.plugins.environments.turn import Turn
 from harness.plugins.environments.views import result
 

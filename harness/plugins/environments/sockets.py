@@ -9,6 +9,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from harness.api import HarnessError
+from harness.plugins.environments.play import Session
 from harness.plugins.environments.problem import (
     INVALID_JSON,
     UNKNOWN_TYPE,
@@ -17,7 +18,7 @@ from harness.plugins.environments.problem import (
 )
 from harness.plugins.environments.requests import read_reset, read_step
 from harness.plugins.environments.rpc import Tools
-from harness.plugins.environments.sessions import Environments, Session
+from harness.plugins.environments.sessions import Environments
 from harness.plugins.environments.turn import Turn
 from harness.plugins.environments.views import result
 
