@@ -19,6 +19,7 @@ from tests.test_architecture import DOORS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "pages" / "api.md"
 SHOWN = re.findall(r"^::: (\S+)$", PAGE.read_text(), re.MULTILINE)
+IMPORT = re.compile(r"^\s*from (harness\.(?:api|runs|testing)[\w.]*) import (\([^)]*\)|[^\n#]*)", re.MULTILINE)
 
 
 def test_every_public_name_is_on_the_page_once() -> None:
@@ -30,6 +31,23 @@ def test_every_public_name_is_on_the_page_once() -> None:
     public = [f"harness.api.{name}" for name in (*harness.api.__all__, *DOORS)]
     public += [f"harness.testing.{name}" for name in testing]
     assert sorted(one for one in SHOWN if not one.startswith("harness.plugins.tracking.")) == sorted(public)
+
+
+def test_pages_examples_and_templates_import_what_there_is() -> None:
+    """Strangers copy them, and type checks do not see them."""
+    project = PAGE.parents[2]
+    folders = (project / "docs" / "pages", project / "docs" / "examples", project / "harness" / "plugins")
+    texts = [
+        path for folder in folders for end in ("md", "py", "py.template") for path in sorted(folder.rglob(f"*.{end}"))
+    ]
+    found = {
+        (str(path.relative_to(project)), module, name)
+        for path in (project / "README.md", *texts)
+        for module, names in IMPORT.findall(path.read_text())
+        for name in re.findall(r"\w+", re.sub(r" as \w+", "", names))
+    }
+    assert len(found) > 100
+    assert [one for one in sorted(found) if not hasattr(import_module(one[1]), one[2])] == []
 
 
 def shown() -> Iterator[tuple[str, Any]]:

@@ -6,10 +6,11 @@ For commands that play or judge by the person's own settings. Heavy: import it i
 from harness.cli import configured
 from harness.commands.configured_judge import open_judge
 from harness.config.config_tree import build_redactor
-from harness.evaluation.builder import build_benchmark, build_evaluators, load_tasks
+from harness.evaluation.builder import build_agent, build_benchmark, build_evaluators, load_tasks
 from harness.evaluation.orchestrator import evaluate
 
 __all__ = [
+    "build_agent",
     "build_benchmark",
     "build_evaluators",
     "build_redactor",
