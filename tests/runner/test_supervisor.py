@@ -12,6 +12,7 @@ import pytest
 from harness.api import WorkerHandle
 from harness.choices import Dialect
 from harness.episode.job import Job
+from harness.episode.recorder import JournalWriter
 from harness.errors import JournalLocked
 from harness.journal.log import Journal
 from harness.journal.store import RunFolder
@@ -22,7 +23,7 @@ from harness.records import Task
 from harness.runner.executors import supervisor
 from harness.runner.executors.ipc import encode_message
 from harness.runner.executors.supervisor import Launch, SupervisorConfig, Timeouts, run_supervised
-from harness.runner.executors.worker_losses import WorkerLosses
+from harness.runner.executors.worker_losses import LossVerdict, WorkerLosses
 from harness.runner.executors.worker_messages import Message, Progressed, SettleJob, TakeJob, WorkerDone
 from harness.runner.pending import PendingPolicy
 from harness.runner.scheduler import Scheduler
@@ -252,6 +253,31 @@ async def test_a_lost_worker_that_has_not_ended_yet_does_not_end_the_run(
         await run_supervised(replace(supervision, progress=told, journals=journals), 1)
     assert lives == 2
     assert refusals == 3 if is_freed else refusals > 1
+
+
+@pytest.mark.parametrize("is_hosted", [True, False])
+async def test_only_in_a_hosted_run_a_lane_that_decides_waits_for_somebody(run: RunFolder, is_hosted: bool) -> None:
+    stopping, judged = ShutdownSignal(), list[tuple[bool, bool]]()
+
+    class Losses(WorkerLosses):
+        def judge(self, job: Job, journal: JournalWriter, *, alone: bool, waited: bool = False) -> LossVerdict:
+            judged.append((alone, waited))
+            stopping.ask()
+            return super().judge(job, journal, alone=alone, waited=waited)
+
+    @asynccontextmanager
+    async def launch(number: int) -> AsyncIterator[WorkerHandle]:
+        yield Ends(schedule, said(Phase.deciding, "0"))
+
+    schedule = Scheduler([a_job("0")], is_open=is_hosted, stopping=stopping)
+    supervision = replace(
+        a_supervision(launch, stopping, Timeouts(silence_s=60, step_s=60)),
+        schedule=schedule,
+        losses=Losses(PendingPolicy(scoring=Dialect.corrected)),
+        journals=lambda task, trial: run.journal(task.task_id, trial),
+    )
+    await run_supervised(supervision, 1)
+    assert judged == [(not is_hosted, is_hosted)], "who waits for a client is neither alone nor a suspect"
 
 
 async def _same(job: Job) -> Job:
