@@ -25,7 +25,7 @@ FAULTS: dict[str, str] = {
     "a value error": "int('x')",
     "a recursion": "(lambda f: f(f))(lambda f: f(f))",
     "an error of the network": "raise ConnectionResetError('gone')",
-    "an error without a file": "raise OSError(28, 'No space left on device')",
+    "an error without a file": "raise OSError(22, 'Invalid argument')",
     "a group": "raise ExceptionGroup('a', [KeyError('option'), ValueError('b')])",
     "a group with one of ours": (
         "from harness.errors import ConfigError; raise ExceptionGroup('a', [ConfigError('a'), KeyError('option')])"

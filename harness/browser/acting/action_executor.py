@@ -62,6 +62,7 @@ _SCROLL = """([sign, within]) => {
   const own = (one, name) => Reflect.get(Element.prototype, name, one);
   const style = (one) => getComputedStyle(one);
   const page = document.scrollingElement || document.body;
+  if (!page) return; // a document that has only begun, or whose script has removed its root
   const around = (one, fits) => {
     while (one && !fits(one)) one = own(one, "parentElement");
     return one;

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.actions import Goto
+from harness.actions import Action, Goto, Scroll
 from harness.browser.session.chromium import ChromiumPool
 from tests.hostile.pages.rows import Row, held, table
-from tests.hostile.pages.wild import Wild, begun, dripping, raw
+from tests.hostile.pages.wild import Stay, Wild, begun, dripping, raw
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -31,6 +31,10 @@ def page(inside: str) -> str:
 
 def endless(id: str, first: bytes, **fields: object) -> Row:
     return Row(id=id, page=begun(first), **fields)  # type: ignore[arg-type]
+
+
+def scroll(stay: Stay) -> Action:
+    return Scroll(direction="down")
 
 
 def whole(id: str, data: bytes, shows: str = "hello there", **fields: object) -> Row:
@@ -77,6 +81,7 @@ NEVER = (
 )  # fmt: skip
 
 BROKEN = (
+    Row(id="without a root", page="<!doctype html><script>onload = () => document.documentElement.remove()</script>", does=scroll),
     whole("cut off", raw(HTML, "content-length: 9999", body=BODY)),
     whole("cut off in a chunk", CHUNKED + b"ff\r\nhalf", "", pictured=None, hostile=True),
     whole("a chunk of no length", CHUNKED + b"zz\r\nhalf", "", pictured=None, hostile=True),
