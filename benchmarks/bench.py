@@ -44,8 +44,8 @@ TWO_LANES = {"tasks": 2, "lanes": 2, "latency_ms": 100}
 BENCHMARKS = {
     "journal_append": Plan(full=({},), quick=({"pages": 20},)),
     "observation": Plan(
-        full=tuple({"rows": (count,)} for count in (100, 1000, 5000, 20000)),
-        quick=({"rows": (100, 1000), "runs": 2, "sample": 1000},),
+        full=({},),
+        quick=({"rows": (2, 100, 1000), "menus": (50,), "runs": 2, "sample": 1000},),
     ),
     "document_reading": Plan(
         full=({"long": True},),
@@ -62,7 +62,11 @@ BENCHMARKS = {
     "sandbox_start": Plan(full=({},), quick=({"runs": 3},)),
     "freshness": Plan(full=({},), quick=({"episodes": 8},)),
     "throughput": Plan(
-        full=(*LANES, {"tasks": 16, "lanes": 16, "turns": 3, "beside": "twice"}),
+        full=(
+            *LANES,
+            {"tasks": 16, "lanes": 16, "turns": 3, "beside": "twice"},
+            {"tasks": 64, "lanes": 64, "latency_ms": 10_000},
+        ),
         quick=({**TWO_LANES, **MODEL_ONLY}, {**TWO_LANES, "beside": "twice"}),
     ),
     "default_size": Plan(

@@ -1,14 +1,17 @@
-"""What an observation costs beside WebArena's way of making it, and beside one call for the whole accessibility tree.
+"""What an observation costs beside WebArena's way of making it, beside one call for the whole accessibility tree, and
+beside the two calls that hold enough for the same text: the tree and a snapshot of the document.
 
-Run: `python -m benchmarks.observation [--rows 100 1000 5000 20000] [--pages FILE_OR_FOLDER …] [--runs 7] [--sample
-3000]`. All ways read the same page in the same browser in turn; ratios of medians are what counts. WebArena's way takes
-minutes on long pages, so beyond `--sample` nodes it is measured on every k-th node and scaled (the row says "scaled").
-Text is compared on every page that is read in full; where it differs, there is no row.
+Run: `python -m benchmarks.observation [--rows 2 15 40 50 100 1000 5000 20000] [--menus 750] [--pages FILE_OR_FOLDER …]
+[--runs 7] [--sample 3000]`. All ways read the same page in the same browser in turn; ratios of medians are what counts.
+WebArena's way takes minutes on long pages, so beyond `--sample` nodes it is measured on every k-th node and scaled (the
+row says "scaled"). Text is compared on every page that is read in full; where it differs, there is no row. On short
+pages the first observation of a fresh page is measured too, when Chromium builds its tree.
 """
 
 import asyncio
 import os
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -27,9 +30,13 @@ from harness.browser.rendering.observer import Observer
 
 VIEWPORT = (1280, 720)
 ARGS = ["--disable-background-networking", "--no-first-run", "--disable-component-update", "--disable-sync"]
+ROWS = (2, 15, 40, 50, 100, 1000, 5000, 20000)
+MENUS = (750,)
+SHORT = 20_000
+"""Most elements of a page on which every way is measured in each run, and the first observation as well."""
 SLOW_RUNS = 3
-"""Most runs of the ways we are compared with; the last ones, as their answers of hundreds of megabytes burden who reads
-next.
+"""Most runs of the ways we are compared with on longer pages; the last ones, as their answers of hundreds of megabytes
+burden who reads next.
 """
 
 
@@ -41,26 +48,45 @@ class Times:
     cairn: list[float] = field(default_factory=list)
     tree: list[float] = field(default_factory=list)
     """One `Accessibility.getFullAXTree`, the floor of whoever needs all of it."""
+    pair: list[float] = field(default_factory=list)
+    """The tree and a snapshot, asked for at the same time."""
     webarena: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    """Our first look at a fresh page; empty if the page is long."""
+    first_pair: list[float] = field(default_factory=list)
     nodes: int = 0
     """Of the accessibility tree."""
+    is_short: bool = False
     is_scaled: bool = False
     """Whether WebArena's way was measured on a sample of the nodes."""
 
     def rows(self, name: str) -> Rows:
         scaled = ", scaled from a sample" if self.is_scaled else ""
         page = f"{name} ({self.nodes} nodes)"
-        return {
+        found = {
             f"{page}: beside WebArena's way{scaled}": timed(self.ours, self.webarena),
             f"{page}: beside one getFullAXTree": timed(self.ours, self.tree),
+            f"{page}: beside getFullAXTree and captureSnapshot": timed(self.ours, self.pair),
             f"{page}, cairn dialect: beside one getFullAXTree": timed(self.cairn, self.tree),
         }
+        if self.first:
+            found[f"{page}, fresh: beside a first getFullAXTree and captureSnapshot"] = timed(
+                self.first, self.first_pair
+            )
+        return found
 
 
 async def seconds(call: Callable[[], Awaitable[Any]]) -> float:
     started = time.perf_counter()
     await call()
     return time.perf_counter() - started
+
+
+async def ask_for_both(cdp: CDPSession) -> None:
+    """The least that holds what the text is made of: accessibility nodes, and where each element is."""
+    await asyncio.gather(
+        cdp.send("Accessibility.getFullAXTree"), cdp.send("DOMSnapshot.captureSnapshot", {"computedStyles": []})
+    )
 
 
 async def read_slowly(cdp: CDPSession, sample: int, times: Times) -> None:
@@ -88,16 +114,30 @@ async def compare(page: Page, cdp: CDPSession, *, runs: int, sample: int) -> Tim
     await Observer(dialect="webarena", viewport=VIEWPORT).read(page, cdp)  # builds Chromium's tree, whoever asks first
     times = Times()
     observers = {dialect: Observer(dialect=dialect, viewport=VIEWPORT) for dialect in ("webarena", "cairn")}
+    times.is_short = await page.evaluate("document.getElementsByTagName('*').length") <= SHORT
     for run in range(runs):
         times.ours.append(await seconds(lambda: observers["webarena"].read(page, cdp)))
         times.cairn.append(await seconds(lambda: observers["cairn"].read(page, cdp)))
-        if run >= runs - SLOW_RUNS:
+        if times.is_short or run >= runs - SLOW_RUNS:
+            times.pair.append(await seconds(lambda: ask_for_both(cdp)))
             await read_slowly(cdp, sample, times)
     if not times.is_scaled:
         text = (await Observer(dialect="webarena", viewport=VIEWPORT).read(page, cdp)).text
         if text != (await observe(cdp, viewport=VIEWPORT, label=Labels())).text:
             raise SystemExit(f"the text of {await page.title()!r}, {page.url}, is not that of WebArena's way")
     return times
+
+
+async def look_first(browser: Browser, address: str, *, runs: int, times: Times) -> None:
+    """Open the page anew for every look, so that Chromium has no tree of it yet."""
+    observer = Observer(dialect="webarena", viewport=VIEWPORT)
+    for _ in range(runs):
+        async with new_page(browser) as (page, cdp):
+            await page.goto(address)
+            times.first.append(await seconds(lambda: observer.read(page, cdp)))
+        async with new_page(browser) as (page, cdp):
+            await page.goto(address)
+            times.first_pair.append(await seconds(lambda: ask_for_both(cdp)))
 
 
 @asynccontextmanager
@@ -118,33 +158,46 @@ async def new_page(browser: Browser) -> AsyncIterator[tuple[Page, CDPSession]]:
 
 
 async def measure(
-    *, rows: Sequence[int] = (100, 1000, 5000, 20000), files: Sequence[Path] = (), runs: int = 7, sample: int = 3000
+    *,
+    rows: Sequence[int] = ROWS,
+    menus: Sequence[int] = MENUS,
+    files: Sequence[Path] = (),
+    runs: int = 7,
+    sample: int = 3000,
 ) -> Rows:
-    """Of tables of so many rows, and of HTML files."""
+    """Of tables of so many rows, of pages with so many hidden menus, and of HTML files."""
     found: Rows = {}
-    async with warm_browser() as browser:
-        for source in (*rows, *files):
-            async with new_page(browser) as (page, cdp):
-                if isinstance(source, int):
-                    await page.set_content(pages.rows(source))
-                else:
-                    await page.goto(source.resolve().as_uri())
-                times = await compare(page, cdp, runs=runs, sample=sample)
-            found |= times.rows(f"observation, {f'{source} rows' if isinstance(source, int) else source.name}")
+    with tempfile.TemporaryDirectory() as folder:
+        made = {f"{count} rows": pages.rows(count) for count in rows}
+        made |= {f"{count} menus": pages.menus(count) for count in menus}
+        read = {name: Path(folder, f"{name}.html") for name in made}
+        for name, path in read.items():
+            path.write_text(made[name], encoding="utf-8")
+        async with warm_browser() as browser:
+            for name, path in (read | {file.name: file.resolve() for file in files}).items():
+                async with new_page(browser) as (page, cdp):
+                    await page.goto(path.as_uri())
+                    times = await compare(page, cdp, runs=runs, sample=sample)
+                if times.is_short:
+                    await look_first(browser, path.as_uri(), runs=runs, times=times)
+                found |= times.rows(f"observation, {name}")
     return found
 
 
 def main() -> None:
     options = parser(__doc__)
-    options.add_argument("--rows", type=int, nargs="*", default=[100, 1000, 5000, 20000], help="rows of tables")
+    options.add_argument("--rows", type=int, nargs="*", default=ROWS, help="rows of tables")
+    options.add_argument("--menus", type=int, nargs="*", default=MENUS, help="menus that are not shown")
     options.add_argument("--pages", type=Path, nargs="*", default=[], help="HTML files, or folders of them")
     options.add_argument("--runs", type=int, default=7)
     options.add_argument("--sample", type=int, default=3000, help="most nodes to measure WebArena's way on")
     asked = options.parse_args()
     files = [file for path in asked.pages for file in (sorted(path.rglob("*.html")) if path.is_dir() else [path])]
-    for source in (*((count,) for count in asked.rows), *files):
-        sizes = {"rows": (), "files": [source]} if isinstance(source, Path) else {"rows": source}
-        tell(asyncio.run(measure(**sizes, runs=asked.runs, sample=asked.sample)))
+    sources = {"rows": asked.rows, "menus": asked.menus, "files": files}
+    for kind, values in sources.items():
+        for one in values:
+            which = dict.fromkeys(sources, ()) | {kind: (one,)}
+            tell(asyncio.run(measure(**which, runs=asked.runs, sample=asked.sample)))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,12 @@ def rows(count: int) -> str:
     )
 
 
+def menus(count: int) -> str:
+    """Lines with a menu each that is not shown: five times as many elements as accessibility nodes."""
+    hidden = "<div hidden><ul>" + "<li><a href=#>Choice</a>" * 7 + "</ul></div>"
+    return _page("".join(f"<p>Line {n}</p>{hidden}" for n in range(count)))
+
+
 def _page(body: str, *, html: str = "<html lang=en>") -> str:
     return f"<!doctype html>{html}<title>Page</title>{body}"
 

@@ -45,6 +45,8 @@ Beside = Literal["model", "floor", "twice"]
 class Cost(NamedTuple):
     wall_s: float
     cpu_s: float
+    chromium_s: float
+    """The part of `cpu_s` that Chromium's processes took."""
     memory_mb: float
     """Most at once, of the process and everything below it; what processes share is shared out among them."""
 
@@ -90,10 +92,10 @@ async def watched(command: list[str]) -> Cost:
     meter = Meter(process.pid)
     said, _ = await process.communicate()
     wall_s = time.perf_counter() - begun
-    cpu_s, memory_mb = meter.stop()
+    cpu_s, chromium_s, memory_mb = meter.stop()
     if process.returncode:
         raise SystemExit(said.decode())
-    return Cost(wall_s, cpu_s, memory_mb)
+    return Cost(wall_s, cpu_s, chromium_s, memory_mb)
 
 
 class Meter:
@@ -102,15 +104,16 @@ class Meter:
     def __init__(self, pid: int) -> None:
         self._root = psutil.Process(pid)
         self._seen: dict[tuple[int, float], float] = {}
+        self._chromium: dict[tuple[int, float], float] = {}
         self._most = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
 
-    def stop(self) -> tuple[float, float]:
+    def stop(self) -> tuple[float, float, float]:
         self._over.set()
         self._thread.join()
-        return sum(self._seen.values()), self._most
+        return sum(self._seen.values()), sum(self._chromium.values()), self._most
 
     def _look(self) -> None:
         for look in itertools.count():
@@ -121,7 +124,10 @@ class Meter:
                 for process in (self._root, *self._root.children(recursive=True)):
                     with suppress(psutil.Error):
                         times = process.cpu_times()
-                        self._seen[process.pid, process.create_time()] = times.user + times.system
+                        which = process.pid, process.create_time()
+                        self._seen[which] = times.user + times.system
+                        if "chrom" in process.name().lower():
+                            self._chromium[which] = self._seen[which]
                         if look % WEIGHED == 0:
                             held = process.memory_full_info()
                             memory += getattr(held, "pss", held.uss)  # Linux alone knows what is shared
@@ -195,11 +201,14 @@ async def measure(
                     bare[count].append(await here.bare(count))
     name = f"throughput, {tasks} tasks x {len(STEPS) + 1} steps, {lanes} lanes"
     if beside == "model":
-        ideal = [Cost(-(-tasks // lanes) * (len(STEPS) + 1) * latency_ms / 1000, 0.0, 0.0)] * turns
+        ideal = [Cost(-(-tasks // lanes) * (len(STEPS) + 1) * latency_ms / 1000, 0.0, 0.0, 0.0)] * turns
         return {f"{name}, beside the model's own time": compared("wall_s", mine[tasks], ideal, "s")}
     rows = {
         f"{name}: wall": compared("wall_s", mine[tasks], bare[tasks], "s"),
         f"{name}: processor time": compared("cpu_s", mine[tasks], bare[tasks], "s"),
+        f"{name}: processor time of Python and the driver, beside Chromium's": row(
+            [cost.cpu_s - cost.chromium_s for cost in mine[tasks]], [cost.chromium_s for cost in mine[tasks]], "s"
+        ),
         f"{name}: memory": compared("memory_mb", mine[tasks], bare[tasks], "MB"),
     }
     if beside == "twice":
