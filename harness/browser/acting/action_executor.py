@@ -8,6 +8,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from importlib.resources import files
 from typing import Any, Literal
 
 from playwright.async_api import Error, Page
@@ -55,38 +56,7 @@ _WAITED = """(limit) => new Promise((resolve) => {
   const timer = setTimeout(done, limit);
   observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
 })"""
-# `instant`: with a page's own `scroll-behavior: smooth` it would still be moving when it is read.
-# By the prototype: fields take the place of what their form has itself (`<input name=parentElement>`).
-# What a person's wheel would turn: with a dialog over the page, or a document that is held still, a part of the page.
-_SCROLL = """([sign, within]) => {
-  const own = (one, name) => Reflect.get(Element.prototype, name, one);
-  const style = (one) => getComputedStyle(one);
-  const page = document.scrollingElement || document.body;
-  if (!page) return; // a document that has only begun, or whose script has removed its root
-  const around = (one, fits) => {
-    while (one && !fits(one)) one = own(one, "parentElement");
-    return one;
-  };
-  // The viewport has the overflow of the root; of the body, where the root has none.
-  const roots = [":root", ":root > body"].map((one) => Document.prototype.querySelector.call(document, one));
-  const overflow = roots.map((one) => (one ? style(one).overflowY : "visible")).find((one) => one !== "visible");
-  const isHeld = /hidden|clip/.test(overflow);
-  const scrolls = (one) =>
-    own(one, "scrollHeight") > own(one, "clientHeight") && /auto|scroll/.test(style(one).overflowY);
-  const isOnTop = (one) => style(one).position === "fixed" || own(one, "matches").call(one, ":modal");
-  const find = (across) =>
-    around(document.elementFromPoint(window.innerWidth * across, window.innerHeight / 2), scrolls);
-  let moved = page;
-  if (within) {
-    const inner = find(0.5) || (isHeld && (find(0.9) || find(0.1))); // a drawer opens at a side
-    const isWhole = isHeld || own(page, "scrollHeight") <= window.innerHeight;
-    if (inner && (isWhole || around(inner, isOnTop))) moved = inner;
-    else if (isHeld) return;
-  }
-  const by = moved === page ? window.innerHeight : own(moved, "clientHeight");
-  const top = own(moved, "scrollTop") + sign * by;
-  own(moved, "scrollTo").call(moved, { top, behavior: "instant" });
-}"""
+_SCROLL = files("harness.browser.acting").joinpath("scroll.js").read_text(encoding="utf-8")
 
 
 class ActionExecutor:
