@@ -18,6 +18,7 @@ from typing import Any
 
 import playwright.async_api
 
+from benchmarks.observation import ROWS
 from benchmarks.results import READING, MisnamedRows, NotInstalled, Results, Rows, machine, parser, say, tell
 from harness.errors import HarnessError
 
@@ -44,7 +45,8 @@ TWO_LANES = {"tasks": 2, "lanes": 2, "latency_ms": 100}
 BENCHMARKS = {
     "journal_append": Plan(full=({},), quick=({"pages": 20},)),
     "observation": Plan(
-        full=({},),
+        # A call each, so that no page is read in a browser that has sent hundreds of megabytes.
+        full=(*({"rows": (count,), "menus": ()} for count in ROWS), {"rows": ()}),
         quick=({"rows": (2, 100, 1000), "menus": (50,), "runs": 2, "sample": 1000},),
     ),
     "document_reading": Plan(
