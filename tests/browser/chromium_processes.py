@@ -3,17 +3,21 @@
 import psutil
 
 
+def is_browser(process: psutil.Process) -> bool:
+    """Whether it is the main process of a Chromium."""
+    try:
+        words, name = process.cmdline(), process.name().lower()
+        if not words:  # it ends, and a renderer that does would look like a browser
+            return False
+        return ("chrom" in name or "headless_shell" in name) and not any("--type=" in word for word in words)
+    except psutil.Error:
+        return False  # gone meanwhile, or a zombie
+
+
 def the_browser() -> psutil.Process:
     """The newest Chromium under this process."""
-
-    def is_main(process: psutil.Process) -> bool:
-        try:
-            return "chrom" in process.name() and not any("--type=" in word for word in process.cmdline())
-        except psutil.Error:
-            return False  # gone meanwhile, or a zombie
-
-    mains = filter(is_main, psutil.Process().children(recursive=True))
-    return max(mains, key=lambda process: process.create_time())
+    browsers = filter(is_browser, psutil.Process().children(recursive=True))
+    return max(browsers, key=lambda process: process.create_time())
 
 
 def helpers(word: str) -> list[psutil.Process]:

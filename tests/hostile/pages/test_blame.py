@@ -25,6 +25,7 @@ from harness.records import Episode, SideEffect, Task
 from harness.runner.pending import PendingPolicy
 from harness.runner.scheduler import Scheduler
 from harness.runner.worker import Worker
+from tests.browser.chromium_processes import is_browser
 from tests.e2e.trouble import TroubledSites, World, troubled_world
 from tests.episode.test_episode import deps_of
 from tests.hostile.pages.wild import QUICK, Wild, a_task, staying
@@ -39,9 +40,7 @@ def processes(kind: str) -> list[psutil.Process]:
     found = []
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
-            words = process.cmdline()
-            is_main = "chrom" in process.name() and not any(word.startswith("--type=") for word in words)
-            if is_main if not kind else kind in words:
+            if kind in process.cmdline() if kind else is_browser(process):
                 found.append(process)
     return sorted(found, key=lambda process: process.create_time())
 

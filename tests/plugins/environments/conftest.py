@@ -17,6 +17,7 @@ import psutil
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
+from tests.browser.chromium_processes import is_browser
 from tests.e2e.conftest import environment
 from tests.waiting import alive, wait_until
 
@@ -75,7 +76,7 @@ class Server:
         """The main processes of its browsers."""
         assert self.process is not None
         mine = psutil.Process(self.process.pid).children(recursive=True)
-        return [one for one in mine if "--type=" not in " ".join(one.cmdline()) and _is_browser(one)]
+        return [one for one in mine if is_browser(one)]
 
     def doors(self) -> list[tuple[str, int]]:
         """Where its process listens, but for its clients."""
@@ -95,10 +96,6 @@ class Server:
         from harness.runs import Run
 
         return [step.text for step in Run(self.folder).episode(task, trial).steps if step.acted]
-
-
-def _is_browser(process: psutil.Process) -> bool:
-    return any(name in process.name().lower() for name in ("chrom", "headless_shell"))
 
 
 @dataclass(frozen=True)
