@@ -6,12 +6,15 @@ So an attempt reads nothing, and is seen. What is looked for below a mask by a n
 
 import asyncio
 import ctypes
+import logging
 import os
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 MOST_NAMES = 100
 """Of one hidden folder that have a place in its mask, two levels deep."""
@@ -61,15 +64,23 @@ class Masks:
         """Report from now on what is opened, as "opened /home/me/.ssh/id_rsa"."""
         libc = ctypes.CDLL(None, use_errno=True)
         queue = libc.inotify_init1(_IN_NONBLOCK_CLOEXEC)
-        # The masks hide all the same; only tries are not seen.
         if queue < 0:
+            _not_seen("max_user_instances")
             return
         self._queue, self._report = queue, report
-        for mask, shown in self._shown.items():
-            for folder in (mask, *(one for one in mask.rglob("*") if one.is_dir())):
-                number = libc.inotify_add_watch(queue, os.fsencode(folder), _IN_OPEN)
-                self._watched[number] = shown if folder == mask else f"{shown}/{folder.relative_to(mask)}"
+        for folder, shown in self._folders():
+            number = libc.inotify_add_watch(queue, os.fsencode(folder), _IN_OPEN)
+            if number < 0:
+                _not_seen("max_user_watches")
+                break
+            self._watched[number] = shown
         asyncio.get_running_loop().add_reader(queue, self.read)
+
+    def _folders(self) -> Iterator[tuple[Path, str]]:
+        """What can be watched, and what it stands for."""
+        for mask, shown in self._shown.items():
+            yield mask, shown
+            yield from ((one, f"{shown}/{one.relative_to(mask)}") for one in mask.rglob("*") if one.is_dir())
 
     def read(self) -> None:
         """Report what has happened."""
@@ -93,6 +104,15 @@ class Masks:
             asyncio.get_running_loop().remove_reader(self._queue)
             os.close(self._queue)
             self._queue = None
+
+
+def _not_seen(limit: str) -> None:
+    # The masks hide all the same, so the episode goes on.
+    logger.warning(
+        "what the process tries to open of hidden files is not seen (%s); a higher fs.inotify.%s may help",
+        os.strerror(ctypes.get_errno()),
+        limit,
+    )
 
 
 def _all_names(folder: Path, known: Iterable[Path]) -> list[str]:

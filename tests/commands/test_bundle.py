@@ -129,6 +129,18 @@ def test_what_a_killed_call_left_is_removed_by_the_next_one(folder: Path, capsys
     assert f"sha256 {sha256(bundle.read_bytes()).hexdigest()}" in capsys.readouterr().out
 
 
+def test_a_run_that_was_last_started_with_fewer_tasks_is_said_to_differ(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bundle", str(folder)]) == 0
+    assert capsys.readouterr().err == ""
+    (folder / "run.json").write_bytes(dumps({"tasks": ["1", "4"], "trials": 1}))
+    assert main(["bundle", str(folder)]) == 0
+    said = capsys.readouterr().err
+    assert "does not name the task of 2.traj.jsonl and of 1 more, so" in said and "with all its tasks" in said
+    assert main(["verify", str(folder.with_name("demo.cairn"))]) == 1
+
+
 def test_other_programs_read_it(bundle: Path) -> None:
     with bundle.open("rb") as file:
         unpacked = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read()

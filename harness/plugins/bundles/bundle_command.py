@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from harness.api.text import flat
@@ -31,6 +32,23 @@ def _searched(known: int) -> str:
     return f"no secret found: neither {own} in settings and environment, nor text that has the form of a credential"
 
 
+def _unnamed(folder: Path, files: Iterable[str]) -> str:
+    """A sentence about journals that `harness verify` will find in no list of tasks; "" = there are none."""
+    from harness.api.journals import JOURNAL_SUFFIX, name_of
+    from harness.runs.about import run_info
+
+    known = run_info(folder)
+    named = {name_of(task, trial) for trial in range(known.trials) for task in known.tasks}
+    surplus = sorted(name for name in files if name.endswith(JOURNAL_SUFFIX) and name not in named)
+    if not known.tasks or not surplus:
+        return ""
+    more = f" and of {len(surplus) - 1} more" if len(surplus) > 1 else ""
+    return (
+        f"warning: run.json, of the latest start, does not name the task of {flat(surplus[0])}{more}, so `harness"
+        " verify` says that the bundle differs: start the run again with all its tasks, and write the bundle again\n"
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     from harness.api.secrets import run_redactor, secrets_in
     from harness.plugins.bundles.run_bundle import pack
@@ -47,4 +65,5 @@ def run(options: argparse.Namespace) -> int:
         f"{flat(str(to))}: {amount(episodes, 'episode')}, {amount(len(manifest.files), 'file')},"
         f" {to.stat().st_size / 1e6:.1f} MB\n{_searched(manifest.secrets_searched)}\nsha256 {digest}\n"
     )
+    sys.stderr.write(_unnamed(folder, manifest.files))
     return ExitCode.DONE
