@@ -68,7 +68,7 @@ class Masks:
             _not_seen("max_user_instances")
             return
         self._queue, self._report = queue, report
-        for folder, shown in self._folders():
+        for folder, shown in list(self._folders()):  # all of them before the first is watched: to list one opens it
             number = libc.inotify_add_watch(queue, os.fsencode(folder), _IN_OPEN)
             if number < 0:
                 _not_seen("max_user_watches")
