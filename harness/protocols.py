@@ -133,7 +133,6 @@ class Environment(Protocol):
             ActionInDoubt: It is unknown whether the pending action was performed, and `resume.in_doubt=unscored`.
             InfraError: Browser or site gave way.
         """
-        ...
 
     async def act(self, action: Action) -> StepResult:
         """Perform one action, settle, observe. A refused action is an outcome, not an exception.
@@ -141,26 +140,25 @@ class Environment(Protocol):
         Raises:
             BrowserCrashed: Browser or page is gone or hangs.
         """
-        ...
 
     async def gather(self, task: Task) -> RawEvidence:
         """Collect all evidence for the evaluators from the live pages; no request leaves the browser afterwards."""
-        ...
 
     async def ask_sites(self, action: Action) -> Mapping[str, str]:
         """Site to the current answer of its `effects_url`, if set; {} for an action that changes nothing."""
-        ...
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is known that browser or page is gone, so that no action reaches a site."""
 
     async def effects_begun(self) -> None:
         """Wait until an effect is seen that no record holds.
 
         During a restore, these are the effects of pages that are opened again on sites that were not reset.
         """
-        ...
 
     def take_effects(self) -> tuple[SideEffect, ...]:
         """The effects seen that no record holds; each is given once."""
-        ...
 
 
 class DevToolsConnection(Protocol):

@@ -147,6 +147,11 @@ class ScriptedPages:
         """Nothing: there are no sites."""
         return {}
 
+    @property
+    def is_lost(self) -> bool:
+        """Never."""
+        return False
+
     async def effects_begun(self) -> None:
         """Never returns, as there are no effects; it is cancelled when the agent has decided."""
         from asyncio import Event

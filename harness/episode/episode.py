@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 
-from harness.actions import Action
+from harness.actions import Action, Cdp
 from harness.api import Artifacts, Decision
 from harness.episode.artifacts import store_evidence, store_response
 from harness.episode.attempt import Termination, check_actions, is_unbegun, new_attempt_reason
@@ -343,8 +343,10 @@ class EpisodeRunner:
         took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)
         asked = scope.recorded()
         counted = replies.counted(decision.reply)
+        # A process that drives the browser may have done something before that.
+        unsent = env.is_lost and not isinstance(decision.action, Cdp)
         await self._recorder.keep(
-            lambda: replace(self._decided(decision, effects_seen, took_ms), asked=asked, counted=counted)
+            lambda: replace(self._decided(decision, effects_seen, took_ms), asked=asked, counted=counted, unsent=unsent)
         )
         self._asking = None
 

@@ -166,7 +166,7 @@ def _replied(episode: Episode, record: Replied) -> Episode:
 def _decided(episode: Episode, record: Decided) -> Episode:
     spent = record.usage.without(record.counted) if episode.replied else record.usage
     has_acted = episode.has_acted or record.action.may_change_sites()
-    made = {"pending": record, "is_unsent": False, "has_acted": has_acted}
+    made = {"pending": record, "is_unsent": record.unsent, "has_acted": has_acted}
     if _is_inherited(episode, record.step):
         return _changed(episode, **made, inherited_usage=episode.inherited_usage + spent)
     return _changed(

@@ -20,7 +20,17 @@ from harness.files import safe_files
 from harness.journal.log import read
 from harness.journal.names import check_name, journals_in, name_of
 from harness.journal.record_limits import MAX_DURATION_MS, invalid_total
-from harness.records import CloseReason, Episode, Failed, Fork, Scored, Status, Usage, reopened_pages
+from harness.records import (
+    CloseReason,
+    Episode,
+    Failed,
+    Fork,
+    Scored,
+    Status,
+    Usage,
+    reopened_pages,
+    types_what_is_sent_later,
+)
 from harness.records.optional import optional
 from harness.secrets.redaction import NO_SECRETS, Redactor
 
@@ -121,7 +131,9 @@ class EpisodeResult:
     unread: str = optional("")
     """Of an episode that ended by unreadable replies: the last of them, cut; "" = it did not."""
     resends: bool = optional(False)
-    """Whether one of the pages that a checkpoint would open again is known to have sent what may change a site."""
+    """Whether one of the pages that a checkpoint would open again is known to have sent what may change a site, or to
+    do so some time after text was typed that would be typed again.
+    """
 
 
 Outcomes = Mapping[tuple[str, int], EpisodeResult]
@@ -205,7 +217,7 @@ def result_of(episode: Episode) -> EpisodeResult | None:
         violations=episode.total_violations,
         is_unconfined=episode.is_unconfined,
         reopens=tuple(dict.fromkeys(page.url.partition("?")[0] for page in reopened if not page.sent)),
-        resends=any(page.sent for page in reopened),
+        resends=episode.closed is None and (any(page.sent for page in reopened) or types_what_is_sent_later(episode)),
         unread=_unread(episode),
     )
 

@@ -48,7 +48,7 @@ from harness.records.process_lines import (
     Landed,
     PolicyViolation,
 )
-from harness.records.reopening import ReopenedPage, reopened_pages
+from harness.records.reopening import ReopenedPage, reopened_pages, types_what_is_sent_later
 from harness.records.task import Eval, HtmlTarget, Reference, ScriptedUser, Task, UserAnswer, Wanted, benchmark_of
 from harness.records.tokens import Tokens
 from harness.records.trajectory_step import TrajectoryStep
@@ -122,4 +122,5 @@ __all__ = [
     "Wanted",
     "benchmark_of",
     "reopened_pages",
+    "types_what_is_sent_later",
 ]

@@ -57,7 +57,7 @@ class Episode:
     pending: Decided | None = None
     """Decided and not yet acted."""
     is_unsent: bool = False
-    """Whether it is known that the pending action reached no site, see `Failed.unsent`."""
+    """Whether it is known that the pending action reached no site, see `Decided.unsent` and `Failed.unsent`."""
     resumed: tuple[Resumed, ...] = ()
     """How often, and where, it was led back."""
     late: tuple[Late, ...] = ()
@@ -135,6 +135,14 @@ class Episode:
     def is_in_doubt(self) -> bool:
         """Whether the pending action may have reached a site unrecorded."""
         return self.pending is not None and self.pending.action.may_change_sites() and not self.is_unsent
+
+    @property
+    def pages_ended(self) -> bool:
+        """Whether the pages of the last record may have ended before the journal does: the browser was lost, or its
+        pages were opened again, while the next decision was made.
+        """
+        was_led_back = bool(self.resumed) and self.resumed[-1].step == len(self.steps)
+        return self.is_unsent or was_led_back
 
     @property
     def interruptions(self) -> tuple[Resumed, ...]:

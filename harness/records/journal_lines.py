@@ -132,6 +132,8 @@ class Decided:
     asked: tuple[str, ...] = optional(())
     """Digests of the requests of this step, in order, when the reply cache was on: those of an attempt say which
     occurrence the next equal one is."""
+    unsent: bool = optional(False)
+    """The browser was lost while the model answered: the action was not sent to any site."""
     counted: Usage = optional(Usage())  # noqa: RUF009 (a field)
     """How much of `usage` earlier `replied` records of the step count already."""
     elapsed_ms: float

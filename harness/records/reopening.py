@@ -48,6 +48,18 @@ def reopened_pages(episode: Episode) -> Iterator[ReopenedPage]:
             yield ReopenedPage(url=url, step=number, sent=sent)
 
 
+def types_what_is_sent_later(episode: Episode) -> bool:
+    """Whether going on from a checkpoint types text again into a page that had a timer running, such as one that saves
+    a draft: it may have saved it.
+    """
+    for step in reversed(episode.steps):
+        if episode.last is None or step.acted.observation.tabs != episode.last.observation.tabs:
+            return False
+        if step.decided.action.only_fills_in() and step.acted.timers:
+            return True
+    return False
+
+
 def _urls(observation: Observation) -> list[str]:
     return [tab.url for tab in observation.tabs]
 

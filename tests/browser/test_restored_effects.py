@@ -33,6 +33,7 @@ from harness.records import (
     Late,
     LiveObservation,
     Observation,
+    Resumed,
     SideEffect,
     Site,
     Step,
@@ -661,8 +662,8 @@ class TestACheckpoint:
         doubted = settings in ("none", "effects_url")
         assert ("/add was opened again, to which click" in found.changed) is doubted, found.changed
 
-    @pytest.mark.sample(1)
-    @pytest.mark.parametrize("ends", ["after", "before", "fired"])
+    @pytest.mark.sample(2)
+    @pytest.mark.parametrize("ends", ["after", "before", "fired", "browser lost", "led back"])
     async def test_a_timer_that_is_lost_with_the_page_is_a_doubt_from_when_it_would_have_fired(
         self, web: Web, ends: str
     ) -> None:
@@ -674,10 +675,15 @@ class TestACheckpoint:
             async with recording(pool, web) as record:
                 await record.act(click("button", "Later"))
                 (timer,) = record.episode.steps[0].acted.timers
-                pending = decided(2, click("link", "Next")(record.visit), elapsed_ms=9000 if ends == "fired" else 1)
+                is_overdue = ends not in ("after", "before")
+                pending = decided(2, click("link", "Next")(record.visit), elapsed_ms=9000 if is_overdue else 1)
             episode = record.episode
-            if ends == "fired":
-                episode = replace(episode, pending=replace(pending, at=episode.steps[0].acted.at + 9))
+            if is_overdue:
+                pending = replace(pending, at=episode.steps[0].acted.at + 9, unsent=ends == "browser lost")
+                episode = replace(episode, pending=pending, is_unsent=pending.unsent)
+            if ends == "led back":
+                before = Resumed(step=1, strategy="checkpoint", similarity=(1.0, 1.0), elapsed_ms=1.0, at=time.time())
+                episode = replace(episode, resumed=(before,))
             task = a_task(web)
             async with pool.open(task, 0) as env:
                 found = await env.restore(task, episode, ())
@@ -687,7 +693,7 @@ class TestACheckpoint:
                 doubt = (await env.gather(task)).doubt
         assert site.came == []
         what = f"{SHOP}/ was opened again without a timer that was to fire; what it would have sent is missing"
-        assert doubt == (f"resumed at step 1; {what}" if ends == "after" else "")
+        assert doubt == ("" if ends in ("before", "fired") else f"resumed at step 1; {what}")
 
     async def test_what_a_page_could_not_send_while_the_site_was_gone_is_a_doubt(self, web: Web) -> None:
         site = Counted(web)

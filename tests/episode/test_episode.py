@@ -12,12 +12,12 @@ from harness.api import Decision, Reply
 from harness.episode.episode import EpisodeRunner
 from harness.episode.job import Job
 from harness.episode.recorder import EpisodeDeps
-from harness.errors import SiteUnavailable
+from harness.errors import BrowserCrashed, SiteUnavailable
 from harness.journal.store import RunFolder
 from harness.protocols import RawEvidence, RestoreResult, StepResult
 from harness.records import DoubtReason, Episode, EpisodeLimits, LiveObservation, SideEffect, Task, Usage
 from harness.testing import MemoryJournal, ScriptedPages, play
-from tests.journal.episodes import acted
+from tests.journal.episodes import acted, folded
 from tests.runner.sites import a_job
 
 
@@ -93,3 +93,24 @@ async def test_what_an_action_or_the_end_leaves_in_doubt_is_recorded(monkeypatch
         (DoubtReason.REOPENED, "left too early"), (DoubtReason.REOPENED, "ended too early"),
     ]  # fmt: skip
     assert episode.closed is not None and not any(one.is_settled for one in episode.doubts)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+async def test_a_decision_says_whether_the_browser_was_lost_before_it(
+    monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
+    class Gone(ScriptedPages):
+        is_lost = lost
+
+        async def act(self, action: Action) -> StepResult:
+            raise BrowserCrashed("gone")
+
+    monkeypatch.setattr("harness.testing.ScriptedPages", Gone)
+    journal = MemoryJournal()
+    with pytest.raises(BrowserCrashed):
+        await play(Waits(), "[1] link 'Tea'", journal=journal)
+    episode = journal.episode
+    assert episode.pending is not None and episode.pending.unsent is lost
+    # Also where a kill comes before the record of the failure.
+    assert episode.opened is not None and episode.arrival is not None
+    assert folded([episode.opened, episode.arrival, episode.pending]).is_unsent is lost

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.actions import InvalidAction
+from harness.actions import InvalidAction, Target, Type
 from harness.errors import JournalCorrupt, JournalError
 from harness.journal.final_state import read_final_state
 from harness.journal.index import INDEX_NAME, EpisodeResult, result_of, scan
 from harness.journal.store import RunFolder
-from harness.records import CloseReason, Record, Usage
+from harness.records import CloseReason, PendingTimer, Record, Usage
 from harness.secrets.redaction import Redactor
 from tests.journal.episodes import acted, closed, decided, failed, folded, forked, opened, resumed, task, whole_episode
 
@@ -54,6 +54,19 @@ def test_a_fork_is_resumed_only_after_it_was_led_to_its_step() -> None:
     further = (decided(2), acted(2), resumed(2))
     found = [result_of(folded(records)) for records in (begun, (*begun, *further), (*begun[:-1], *further))]
     assert [(one.resumes, one.resumed_from) for one in found if one] == [(0, None), (1, 2), (1, 2)]
+
+
+@pytest.mark.parametrize("what", ["typed, with a timer", "typed", "clicked, with a timer", "left"])
+def test_text_that_a_page_may_have_saved_is_not_typed_again_without_a_reset(what: str) -> None:
+    typed = Type(target=Target(id="1", role="textbox", name="Draft"), text="x", enter=False)
+    timers = (PendingTimer(tab=0, age_ms=20, left_ms=880),) if "timer" in what or what == "left" else ()
+    steps = [decided(1, InvalidAction() if "clicked" in what else typed), replace(acted(1), timers=timers)]
+    if what == "left":
+        after = acted(2)
+        elsewhere = tuple(replace(tab, url="http://shop.test/next") for tab in after.observation.tabs)
+        steps += [decided(2), replace(after, observation=replace(after.observation, tabs=elsewhere))]
+    outcome = result_of(folded([opened(), acted(0), *steps]))
+    assert outcome is not None and outcome.resends is (what == "typed, with a timer")
 
 
 def test_an_outcome_tells_where_an_attempt_goes_on() -> None:

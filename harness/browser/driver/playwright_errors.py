@@ -139,6 +139,11 @@ class Deadline:
             if not limit.expired():
                 limit.reschedule(asyncio.get_running_loop().time())
 
+    @property
+    def is_over(self) -> bool:
+        """Whether browser, page or a process they rely on died."""
+        return bool(self._why or self.ended())
+
     def check(self) -> None:
         """Raises: BrowserCrashed: Browser, page or a process they rely on died."""
         if self._why:

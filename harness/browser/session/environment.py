@@ -186,7 +186,7 @@ class BrowserEnvironment:
         restored = RestoreResult(view=await self._final(view, episode.last), strategy=plan.strategy, similarity=alike)
         looking = self._watched("looking at the pending action")
         restored = await doubts.settle(restored, effects, window=self._window, guard=looking)
-        if plan.strategy == "checkpoint":
+        if self._age is None:
             self._age = await page_age.reopened(episode, self._window.tabs, stands_still=self._settings.stops_time)
         self._repeats = episode if plan.not_reset and in_doubt.is_repeated(episode, restored) else None
         return restored
@@ -221,6 +221,10 @@ class BrowserEnvironment:
         if not action.may_change_sites():
             return {}
         return await effects_url.answers(self._lane.sites, [site.name for site in self._lane.sites])
+
+    @property
+    def is_lost(self) -> bool:
+        return self._watch.is_over
 
     async def effects_begun(self) -> None:
         if self._effects is not None and self._is_restoring:

@@ -173,8 +173,10 @@ async def reopened(episode: Episode, tabs: Tabs, *, stands_still: bool) -> LateT
     late = []
     for timer in last.timers:
         left_s, delay_s = timer.left_ms / 1000 - passed_s, (timer.age_ms + timer.left_ms) / 1000
-        if timer.tab >= len(tabs.all) or (left_s < -_SLACK_S and not timer.every_ms):
-            continue  # what fired has sent what is recorded
+        # What fired has sent what is recorded, if its page was still there.
+        has_fired = left_s < -_SLACK_S and not timer.every_ms and not episode.pages_ended
+        if timer.tab >= len(tabs.all) or has_fired:
+            continue
         tab = tabs.numbered(timer.tab)
         again = next((one for one in found if one.page is tab.page and _is_same(one, delay_s, timer.every_ms)), None)
         if again is not None:
