@@ -61,5 +61,6 @@ def test_paths_in_settings_are_recorded_without_their_folders(tmp_path: Path, mo
     text = saved(configured(given).tree())
     assert "  path: mine.json\n" in text and f"  cwd: …/{PROJECT.parent.name}\n" in text
     assert "- /metadata/id\n" in text, "a pointer is not a path"
-    assert str(tmp_path) not in text and str(PROJECT.parent) not in text
+    # "…/work" ends with the folder /work, which is where a checkout at /work/cairn lies.
+    assert str(tmp_path) not in text and str(PROJECT.parent) not in text.replace(f"…/{PROJECT.parent.name}", "")
     assert "${project:tasks/demo.plans.json}" in saved(configured(["task=smoke"]).tree())
