@@ -53,7 +53,7 @@ def types_what_is_sent_later(episode: Episode) -> bool:
     a draft: it may have saved it.
     """
     for step in reversed(episode.steps):
-        if episode.last is None or step.acted.observation.tabs != episode.last.observation.tabs:
+        if step.acted.observation.tabs != episode.steps[-1].acted.observation.tabs:
             return False
         if step.decided.action.only_fills_in() and step.acted.timers:
             return True
