@@ -743,6 +743,23 @@ class TestACheckpoint:
                     await sent.wait()
                 assert (await env.gather(task)).doubt == ""
 
+    async def test_a_draft_that_is_typed_again_and_left_before_it_is_saved_is_a_doubt(self, web: Web) -> None:
+        site = Counted(web)
+        saving = "setTimeout(() => fetch('/save', {method: 'POST'}), 20000)"
+        site.page("/", f'<label>Draft <input oninput="{saving}"></label>{NEXT}')
+        site.counts("/save")
+        async with web.pool() as pool:
+            async with recording(pool, web) as record:
+                await record.act(lambda visit: Type(target=visit.target("textbox", "Draft"), text="x", enter=False))
+                pending = decided(2, click("link", "Next")(record.visit), elapsed_ms=30_000)
+            pending = replace(pending, at=record.episode.steps[0].acted.at + 30, unsent=True)
+            task = a_task(web)
+            async with pool.open(task, 0) as env:
+                found = await env.restore(task, replace(record.episode, pending=pending, is_unsent=True), ())
+                doubt = (await env.gather(task)).doubt
+        assert found.strategy == "replay" and site.came == []
+        assert "a page was left before its timer fired" in doubt, doubt
+
     async def test_an_autosave_that_was_recorded_is_not_sent_again_by_typing_again(self, web: Web) -> None:
         site = Counted(web)
         saving = "setTimeout(() => fetch('/save', {method: 'POST'}), 800)"
