@@ -8,8 +8,8 @@ included; ours keeps journals, too. Memory is the proportional set size after th
 before the first session.
 
 BrowserGym's own environment needs a playwright of its own, so CAIRN_BROWSERGYM_PYTHON names a Python that has
-`browsergym-core`. As in OpenEnv's server all its environments share one thread; it waits 0.5 s in each step, unless
-`--pre-observation-delay 0` is given.
+`browsergym-core`. Its environments block, so those of a process do one thing after the other; sixteen processes share
+them, which keeps two cores busy. It waits 0.5 s in each step, unless `--pre-observation-delay 0` is given.
 """
 
 import asyncio
@@ -117,11 +117,12 @@ for line in sys.stdin:
 """
 GYM_PYTHON = "CAIRN_BROWSERGYM_PYTHON"
 GYM_WAYS = ("scroll(0, 600)", "scroll(0, -600)")
+GYM_PROCESSES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Gym:
-    """One of BrowserGym's environments, which all do one thing after the other."""
+    """One of BrowserGym's environments; those of a process do one thing after the other."""
 
     process: asyncio.subprocess.Process
     number: int
@@ -197,29 +198,38 @@ async def bare(sessions: int) -> AsyncIterator[tuple[int, list[Session]]]:
 
 @asynccontextmanager
 async def gym(sessions: int, delay_s: float) -> AsyncIterator[tuple[int, list[Session]]]:
-    """Our own process id, and environments of BrowserGym in a child of this process, as their sites are."""
+    """Our own process id, and environments of BrowserGym in children of this process, as their sites are."""
     if not (python := os.environ.get(GYM_PYTHON)):
         raise NotInstalled(
             f"{GYM_PYTHON} names no Python that has browsergym-core; make one with python -m venv and pip"
         )
     with tempfile.TemporaryDirectory() as made:
         async with start_servers("harness.plugins.demo", log=Path(made) / "log") as port:
-            process = await asyncio.create_subprocess_exec(
-                *(python, "-c", GYM, executable.find(), str(delay_s)),
-                *(f"http://t{number}.shop.localhost:{port}/" for number in range(sessions)),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-            )
+            urls = [f"http://t{number}.shop.localhost:{port}/" for number in range(sessions)]
+            started: list[asyncio.subprocess.Process] = []
+            made_there: list[Session] = []
             try:
-                assert process.stdout is not None
-                if await process.stdout.readline() != b"ready\n":
-                    raise SystemExit("BrowserGym does not start; see above")
-                turn = asyncio.Lock()
-                yield psutil.Process().pid, [Gym(process, number, turn) for number in range(sessions)]
+                for first in range(min(GYM_PROCESSES, sessions)):
+                    own = urls[first::GYM_PROCESSES]
+                    process = await asyncio.create_subprocess_exec(
+                        *(python, "-c", GYM, executable.find(), str(delay_s), *own),
+                        stdin=asyncio.subprocess.PIPE,
+                        stdout=asyncio.subprocess.PIPE,
+                    )
+                    started.append(process)
+                    turn = asyncio.Lock()
+                    made_there += [Gym(process, number, turn) for number in range(len(own))]
+                for process in started:
+                    assert process.stdout is not None
+                    if await process.stdout.readline() != b"ready\n":
+                        raise SystemExit("BrowserGym does not start; see above")
+                yield psutil.Process().pid, made_there
             finally:
-                with suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+                for process in started:
+                    with suppress(ProcessLookupError):
+                        process.kill()
+                for process in started:
+                    await process.wait()
 
 
 async def measured(pid: int, sessions: list[Session], *, steps: int) -> Measured:
