@@ -44,4 +44,5 @@ def _check_same(known: Entry, wanted: Reset) -> None:
     has = {"task": known.task_id, "trial": known.trial, "seed": known.seed}
     for name, value in has.items():
         if (given := getattr(wanted, name)) is not None and given != value:
-            raise refused(f"episode {known.episode_id} has {name}={value}, not {given}; leave {name} out to resume it")
+            has_it = f"{name}={value}" if value is not None else f"the {name} of its trial"
+            raise refused(f"episode {known.episode_id} has {has_it}, not {given}; leave {name} out to resume it")

@@ -209,6 +209,7 @@ class Environments:
         """The server is to end: every session is told, and nothing new begins."""
         why = "the server is shutting down; resume the episode when it is up again"
         self._stopped = Problem.infrastructure("shutdown", why, code=SESSION_ERROR)
+        self.slots.end()
         for play in tuple(self._plays.values()):
             told = {"episode_id": play.entry.episode_id}
             play.failure = Problem.infrastructure("shutdown", why, code=SESSION_ERROR, **told)
@@ -399,7 +400,7 @@ class Environments:
         if not await self.slots.take(self._patience.queue_s):
             why = f"all {self.slots.number} environments are in use; close one, or serve more with environments="
             raise self.slots.full(why)
-        if self._stopped is not None:  # who waits in the queue is told by the slot that becomes free
+        if self._stopped is not None:
             self.slots.give_back()
             raise self._stopped
 

@@ -66,3 +66,11 @@ class Slots:
                 turn.set_result(None)
                 return
         self.taken -= 1
+
+    def end(self) -> None:
+        """Let all who wait go on, more than there are places for: they will see that the server ends."""
+        waiting, self._queue = self._queue, deque()
+        for turn in waiting:
+            if not turn.done():
+                self.taken += 1
+                turn.set_result(None)

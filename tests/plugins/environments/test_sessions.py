@@ -93,6 +93,19 @@ async def test_who_waits_for_an_environment_is_told_that_the_server_ends(tmp_pat
         await until(lambda: there.served.slots.taken == 0)
 
 
+async def test_who_waits_for_an_environment_is_told_so_before_the_episodes_there_have_ended(tmp_path: Path) -> None:
+    async with stand(tmp_path) as there, there.client() as one, there.client() as other:
+        await one.reset(task="0")
+        there.lanes.held = True
+        await one.refused("step", {"action_str": "scroll [down]", "timeout_s": 0.01})
+        waits = asyncio.create_task(other.refused("reset", {"task": "1"}))
+        await until(lambda: there.served.slots.waiting == 1)
+        there.served.stop()
+        async with asyncio.timeout(60):
+            assert (await waits)["failure_class"] == "shutdown"
+        assert there.served.slots.taken == 1
+
+
 async def test_an_episode_that_cannot_be_queued_is_refused_and_can_be_resumed(tmp_path: Path) -> None:
     async with stand(tmp_path) as there, there.client() as one:
         there.lanes.refusal = StorageError("the disk is full")
