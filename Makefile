@@ -31,7 +31,7 @@ EXPORT_READERS := inspect-ai==0.3.285 datasets==5.2.0 pillow opentelemetry-proto
   mlflow-skinny==3.17.2 pandas sqlalchemy alembic
 
 # One call, so that pip finds versions that fit together.
-ENVIRONMENT_CLIENTS := 'verifiers[openenv]==0.4.0' 'gymnasium>=1.2'
+ENVIRONMENT_CLIENTS := 'verifiers[openenv]==0.4.0' 'gymnasium>=1.2' 'schemathesis==4.32.5'
 
 # It needs Python 3.12, and uses httpx without declaring it.
 CUBE_CLIENT := 'cube-standard==0.1.0rc10' 'httpx<1'

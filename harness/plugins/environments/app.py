@@ -20,10 +20,12 @@ from harness.plugins.environments.answer import Answer
 from harness.plugins.environments.cube import PATH as CUBE
 from harness.plugins.environments.cube import Cube
 from harness.plugins.environments.nemo import NemoGym
+from harness.plugins.environments.openapi import document
 from harness.plugins.environments.play import Session
 from harness.plugins.environments.problem import (
     CAPACITY_REACHED,
     INVALID_JSON,
+    LATE,
     SESSION_ERROR,
     VALIDATION_ERROR,
     Problem,
@@ -36,8 +38,6 @@ from harness.plugins.environments.views import result, schema
 
 MAX_BODY = 1 << 20
 """Bytes of a request, and of a message of a socket."""
-PROTOCOL = "1.0.0"
-"""Of these routes, which are those of OpenEnv's 1.x."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _POLICY_VIOLATION = 1008
 _BODY_S = 30.0
@@ -130,14 +130,8 @@ class EnvironmentServer:
 
     async def openapi(self, request: Request) -> Response:
         """The routes that answer over HTTP."""
-        shapes = schema(self._environments.action_set, browsergym=self._shape.browsergym)
-        answer = {"200": {"description": "OK"}, "422": {"description": "refused, with the reason"}}
-        get = ("/health", "/schema", "/metadata", "/tasks", "/state")
-        paths: dict[str, Any] = {path: {"get": {"responses": answer}} for path in get}
-        for path in ("/reset", "/step", "/fork", "/mcp", CUBE):
-            paths[path] = {"post": {"responses": answer}}
-        about = {"title": "Cairn environment server", "version": PROTOCOL}
-        return Answer({"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": shapes}})
+        shape = self._shape
+        return Answer(document(self._environments.action_set, typed=shape.typed, browsergym=shape.browsergym))
 
     async def reset(self, request: Request) -> Response:
         """A reset without a session: the first page of an episode, which is given back at once."""
@@ -203,7 +197,9 @@ class EnvironmentServer:
             try:
                 return await answer(request)
             except Problem as problem:
-                return Answer({"detail": problem.data()}, status_code=_STATUS.get(problem.code, 500))
+                is_late = problem.more.get("failure_class") == LATE
+                status = 504 if is_late else _STATUS.get(problem.code, 500)
+                return Answer({"detail": problem.data()}, status_code=status)
             except HarnessError as error:
                 data = Problem.infrastructure(type(error).__name__, str(error)[:1000]).data()
                 return Answer({"detail": data}, status_code=500)

@@ -12,6 +12,8 @@ VALIDATION_ERROR = "VALIDATION_ERROR"
 EXECUTION_ERROR = "EXECUTION_ERROR"
 CAPACITY_REACHED = "CAPACITY_REACHED"
 SESSION_ERROR = "SESSION_ERROR"
+LATE = "timeout"
+"""The failure class of an answer that did not come within the time that its client gave."""
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -49,4 +51,4 @@ async def within(seconds: float | None) -> AsyncIterator[None]:
             yield
     except TimeoutError:
         why = f"no answer within {seconds:g} s; the step goes on: ask again with its request_id"
-        raise Problem.infrastructure("timeout", why) from None
+        raise Problem.infrastructure(LATE, why) from None

@@ -11,10 +11,12 @@ from harness.plugins.environments.agent import named_of
 from harness.plugins.environments.problem import VALIDATION_ERROR, Problem
 from harness.plugins.environments.wire import Order
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
+"""What names an episode or a request, as a regular expression."""
+MAX_SEED = 2**31 - 1
+MAX_TRIAL = 999_999
+MAX_TIMEOUT_S = 3600
 _MAX_TEXT = 100_000
-_MAX_SEED = 2**31 - 1
-_MAX_TRIAL = 999_999
 _MOST_NESTED = 16
 """Levels of an argument; the encoder recurses for each."""
 _MOST_NAMED = 200
@@ -71,8 +73,8 @@ def read_reset(data: object) -> Reset:
         task = str(task)
     return Reset(
         task=None if task is None else _text("task", task),
-        seed=_whole("seed", given.get("seed"), _MAX_SEED),
-        trial=_whole("trial", given.get("trial"), _MAX_TRIAL),
+        seed=_whole("seed", given.get("seed"), MAX_SEED),
+        trial=_whole("trial", given.get("trial"), MAX_TRIAL),
         episode_id=_id("episode_id", given.get("episode_id")),
         resume=_flag("resume", given.get("resume")),
     )
@@ -84,7 +86,7 @@ def read_fork(data: object) -> Fork:
     for name in ("episode_id", "step"):
         if given.get(name) is None:
             raise _wrong(f"fork: {name} is missing")
-    episode_id, step = _id("episode_id", given["episode_id"]), _whole("step", given["step"], _MAX_TRIAL)
+    episode_id, step = _id("episode_id", given["episode_id"]), _whole("step", given["step"], MAX_TRIAL)
     n = _whole("n", given.get("n"), MAX_FORKS)
     if n == 0:
         raise _wrong(f"n must be a whole number from 1 to {MAX_FORKS}, not 0")
@@ -224,7 +226,7 @@ def _whole(name: str, value: object, most: int) -> int | None:
 def _id(name: str, value: object) -> str | None:
     if value is None:
         return None
-    if not isinstance(value, str) or not _ID.fullmatch(value):
+    if not isinstance(value, str) or not re.fullmatch(ID, value):
         raise _wrong(f"{name} must be 1 to 128 letters, digits, '.', '_', ':' or '-', not {_kind(value)}")
     return value
 
@@ -239,8 +241,8 @@ def _timeout(beside: Mapping[str, Any]) -> float | None:
     value = beside.get("timeout_s")
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 3600:
-        raise _wrong(f"timeout_s must be a number of seconds, above 0 and up to 3600, not {_kind(value)}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_TIMEOUT_S:
+        raise _wrong(f"timeout_s must be a number of seconds, above 0 and up to {MAX_TIMEOUT_S}, not {_kind(value)}")
     return float(value)
 
 

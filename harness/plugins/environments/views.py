@@ -10,6 +10,8 @@ from harness.plugins.environments.agent import actions_of
 from harness.plugins.environments.turn import Turn
 
 TEXT: Mapping[str, Any] = {"type": "string"}
+COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0}
+NUMBER_OR_NULL: Mapping[str, Any] = {"type": ["number", "null"]}
 _OBSERVATION: Mapping[str, Any] = {
     "text": {**TEXT, "description": "The page: tabs, a blank line, elements with their ids."},
     "url": {**TEXT, "description": "Canonical address of the current tab."},
@@ -29,8 +31,8 @@ _OBSERVATION: Mapping[str, Any] = {
     },
     "episode_id": {**TEXT, "description": "With it the episode is resumed."},
     "task": {**TEXT, "description": "Id of the task."},
-    "trial": {"type": "integer", "description": "Which repetition of the task it is, from 0."},
-    "step": {"type": "integer", "description": "Steps that were performed."},
+    "trial": {**COUNT, "description": "Which repetition of the task it is, from 0."},
+    "step": {**COUNT, "description": "Steps that were performed."},
     "doubts": {"type": "array", "items": TEXT, "description": "What is not sure of the episode, after a crash."},
 }
 _BROWSERGYM: Mapping[str, Any] = {
@@ -115,12 +117,12 @@ def schema(action_set: ActionSet, *, typed: bool = False, browsergym: bool = Fal
             "type": "object",
             "properties": {
                 "episode_id": {"type": ["string", "null"]},
-                "step_count": {"type": "integer"},
+                "step_count": COUNT,
                 "task": {"type": ["string", "null"]},
                 "trial": {"type": ["integer", "null"]},
                 "seed": {"type": ["integer", "null"]},
                 "done": {"type": "boolean"},
-                "reward": {"type": ["number", "null"]},
+                "reward": NUMBER_OR_NULL,
             },
         },
     }

@@ -1,5 +1,6 @@
 """Other people's programs play on the server: what they ship themselves is what drives it."""
 
+import asyncio
 import json
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from harness.plugins.environments.clients.connection import URL, Connection, EnvironmentFailed
 from tests.e2e.conftest import environment
 from tests.plugins.environments.conftest import Server, client
+from tests.plugins.environments.stand import stand
 from tests.waiting import alive, until, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.browser]
@@ -130,6 +132,35 @@ def test_trl_calls_tools_and_asks_for_the_reward(server: Server, monkeypatch: py
     assert all(getattr(CairnTools, name).__doc__ for name in tools)
     other.stop("")
     free(server)
+
+
+_CHECKS = """
+[checks]
+positive_data_acceptance.enabled = false  # a task or an episode of this name need not exist
+not_a_server_error.expected-statuses = ["2xx", "4xx", "503", "504"]
+
+[[operations]]
+include-path-regex = "^/(mcp|cube)$"
+checks.negative_data_rejection.enabled = false  # an error of JSON-RPC is an answer
+"""
+
+
+async def test_schemathesis_finds_the_server_as_it_describes_itself(tmp_path: Path) -> None:
+    """A fuzzer sends what `/openapi.json` allows, and what it does not, and compares the answers with it."""
+    if not (program := Path(sys.executable).with_name("schemathesis")).exists():
+        pytest.skip("schemathesis is not installed: make test-environments")
+    (tmp_path / "schemathesis.toml").write_text(_CHECKS)
+    options = ("--phases=coverage,fuzzing", "--generation-deterministic", "--max-examples=10", "--no-color")
+    async with stand(tmp_path / "run", slots=4) as there:
+        process = await asyncio.create_subprocess_exec(
+            *(program, "run", f"{there.url}/openapi.json", *options, "--suppress-health-check=all"),
+            cwd=tmp_path,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        out = (await process.communicate())[0].decode()
+        assert process.returncode == 0, out
+        assert "10 selected / 10 total" in out and "10 passed" in out, out
+        await until(lambda: there.served.slots.taken == 0)
 
 
 async def test_nemo_gym_steps_with_whole_responses(server: Server) -> None:
