@@ -145,8 +145,10 @@ async def test_pages_that_are_opened_at_once_are_counted_before_robots_txt_is_th
         assert "robots.txt" in forbidden and allowed == "", "nor while robots.txt is asked for"
         gate = LiveGate(LiveRules(allow=("localhost",), pages_per_host=2))
         whys = await gather(*(gate._refusal(web.url("a", f"/{number}"), "one") for number in range(5)))
-    assert sorted(bool(why) for why in whys) == [False, False, True, True, True]
-    assert "the 2 pages that may be opened on a.localhost are used up" in whys[-1]
+    refused = [why for why in whys if why]  # any three: they are asked for at the same time
+    assert len(refused) == 3 and all(
+        "the 2 pages that may be opened on a.localhost are used up" in why for why in refused
+    )
 
 
 async def test_a_host_without_an_answer_is_not_opened() -> None:
