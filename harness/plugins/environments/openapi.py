@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.api import ActionSet
+from harness.plugins.environments.cube import PATH as CUBE
 from harness.plugins.environments.requests import ID, MAX_FORKS, MAX_SEED, MAX_TIMEOUT_S, MAX_TRIAL
 from harness.plugins.environments.views import COUNT, NUMBER_OR_NULL, TEXT, schema
 
 PROTOCOL = "1.0.0"
 """Of these routes, which are those of OpenEnv's 1.x."""
-_SCHEMAS = "#/components/schemas"
 Schema = Mapping[str, Any]
 
 
@@ -29,14 +29,14 @@ def document(action_set: ActionSet, *, typed: bool, browsergym: bool) -> dict[st
             "/step": _post("The first step of an episode, which is given back at once", "step", _ref("result")),
             "/fork": _post("Further episodes that begin at a step of one", "fork", _FORKED),
             "/mcp": _rpc("Actions as tools of MCP"),
-            "/cube": _rpc("CUBE's benchmark"),
+            CUBE: _rpc("CUBE's benchmark"),
         },
         "components": {"schemas": {**shapes, **_BODIES, "result": _RESULT, "problem": _PROBLEM}},
     }
 
 
 def _ref(name: str) -> Schema:
-    return {"$ref": f"{_SCHEMAS}/{name}"}
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def _object(properties: Mapping[str, Schema], *, required: tuple[str, ...] | None = None) -> Schema:

@@ -16,7 +16,8 @@ ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
 MAX_SEED = 2**31 - 1
 MAX_TRIAL = 999_999
 MAX_TIMEOUT_S = 3600
-_MAX_TEXT = 100_000
+MAX_TEXT = 100_000
+"""Characters."""
 _MOST_NESTED = 16
 """Levels of an argument; the encoder recurses for each."""
 _MOST_NAMED = 200
@@ -126,7 +127,7 @@ def order_of_text(text: str) -> Order:
     try:
         return Order(text=_text("the action", text))
     except Problem as problem:
-        return Order(text=_kept(text, _MAX_TEXT), unread=str(problem))
+        return Order(text=_kept(text, MAX_TEXT), unread=str(problem))
 
 
 def order_of_call(name: str, arguments: object, action_set: ActionSet) -> Order:
@@ -194,8 +195,8 @@ def _members(data: object, what: str, known: tuple[str, ...]) -> Mapping[str, An
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise _wrong(f"{name} must be a text, not {_kind(value)}")
-    if len(value) > _MAX_TEXT:
-        raise _wrong(f"{name} has {len(value):,} characters; {_MAX_TEXT:,} are allowed")
+    if len(value) > MAX_TEXT:
+        raise _wrong(f"{name} has {len(value):,} characters; {MAX_TEXT:,} are allowed")
     try:
         value.encode()
     except UnicodeEncodeError:

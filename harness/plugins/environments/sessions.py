@@ -135,7 +135,8 @@ class Environments:
         """
         play = session.play
         if play is None:
-            return {**dict.fromkeys(("episode_id", "task", "trial", "seed", "reward")), "step_count": 0, "done": False}
+            nothing = dict.fromkeys(("episode_id", "task", "trial", "seed", "reward"))
+            return {**nothing, "step_count": 0, "done": False}
         final = await self._next(play) if play.over or play.failure is not None else None
         return {
             "episode_id": play.entry.episode_id,

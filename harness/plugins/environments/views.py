@@ -7,6 +7,7 @@ from typing import Any
 from harness.api import ActionSet, description_of, parameters_of
 from harness.api.pictures import image_part, media_type
 from harness.plugins.environments.agent import actions_of
+from harness.plugins.environments.requests import MAX_TEXT
 from harness.plugins.environments.turn import Turn
 
 TEXT: Mapping[str, Any] = {"type": "string"}
@@ -98,7 +99,11 @@ def schema(action_set: ActionSet, *, typed: bool = False, browsergym: bool = Fal
         browsergym: As of `observation`.
     """
     shapes = [_schema_of(action) for action in actions_of(action_set)]
-    text = {**TEXT, "description": f"One action of the action set {action_set.name}, as `click [12]`."}
+    text = {
+        **TEXT,
+        "maxLength": MAX_TEXT,
+        "description": f"One action of the action set {action_set.name}, as `click [12]`.",
+    }
     said = {
         "title": "BrowserAction",
         "type": "object",
