@@ -1,5 +1,6 @@
 """What an observation costs beside WebArena's way of making it, beside one call for the whole accessibility tree, and
-beside the two calls that hold enough for the same text: the tree and a snapshot of the document.
+beside the two calls that hold enough for the same text: the tree and a snapshot of the document. Ours is told which
+document the page holds and how many elements it has, as it is in a run, where both are known from settling.
 
 Run: `python -m benchmarks.observation [--rows 2 15 40 50 100 1000 5000 20000] [--menus 750] [--pages FILE_OR_FOLDER …]
 [--runs 7] [--sample 3000]`. All ways read the same page in the same browser in turn; ratios of medians are what counts.
@@ -26,6 +27,7 @@ from benchmarks.reference import Labels, observe
 from benchmarks.reference import measure as measure_node
 from benchmarks.results import Rows, parser, tell, timed
 from harness.browser.driver import executable
+from harness.browser.reading.frames import FrameDocument, ReadHints
 from harness.browser.rendering.observer import Observer
 
 VIEWPORT = (1280, 720)
@@ -82,6 +84,13 @@ async def seconds(call: Callable[[], Awaitable[Any]]) -> float:
     return time.perf_counter() - started
 
 
+async def hints(page: Page, cdp: CDPSession) -> ReadHints:
+    """What a run knows of a page that has settled."""
+    frame = (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]
+    elements = await page.evaluate("document.getElementsByTagName('*').length")
+    return ReadHints(FrameDocument(frame["id"], frame["loaderId"]), elements)
+
+
 async def ask_for_both(cdp: CDPSession) -> None:
     """The least that holds what the text is made of: accessibility nodes, and where each element is."""
     await asyncio.gather(
@@ -114,10 +123,11 @@ async def compare(page: Page, cdp: CDPSession, *, runs: int, sample: int) -> Tim
     await Observer(dialect="webarena", viewport=VIEWPORT).read(page, cdp)  # builds Chromium's tree, whoever asks first
     times = Times()
     observers = {dialect: Observer(dialect=dialect, viewport=VIEWPORT) for dialect in ("webarena", "cairn")}
-    times.is_short = await page.evaluate("document.getElementsByTagName('*').length") <= SHORT
+    known = await hints(page, cdp)
+    times.is_short = known.elements <= SHORT
     for run in range(runs):
-        times.ours.append(await seconds(lambda: observers["webarena"].read(page, cdp)))
-        times.cairn.append(await seconds(lambda: observers["cairn"].read(page, cdp)))
+        times.ours.append(await seconds(lambda: observers["webarena"].read(page, cdp, known)))
+        times.cairn.append(await seconds(lambda: observers["cairn"].read(page, cdp, known)))
         if times.is_short or run >= runs - SLOW_RUNS:
             times.pair.append(await seconds(lambda: ask_for_both(cdp)))
             await read_slowly(cdp, sample, times)
@@ -134,7 +144,8 @@ async def look_first(browser: Browser, address: str, *, runs: int, times: Times)
     for _ in range(runs):
         async with new_page(browser) as (page, cdp):
             await page.goto(address)
-            times.first.append(await seconds(lambda: observer.read(page, cdp)))
+            known = await hints(page, cdp)
+            times.first.append(await seconds(lambda: observer.read(page, cdp, known)))
         async with new_page(browser) as (page, cdp):
             await page.goto(address)
             times.first_pair.append(await seconds(lambda: ask_for_both(cdp)))

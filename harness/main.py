@@ -71,7 +71,7 @@ def _main(given: Sequence[str]) -> int:
 
 
 def _done(name: str, options: argparse.Namespace) -> int:
-    """Raises: ConfigError: The command of an installed package fails, or returns what is no exit code."""
+    """Raises: ConfigError: The command of an installed package fails, or does not return an exit code."""
     with COMMANDS.running(name):
         code = options.module.run(options)
     if not isinstance(code, int | None):
@@ -149,7 +149,7 @@ def _command(name: str) -> "Command":
     if missing := [part for part in ("HELP", "EXAMPLE", "arguments", "run") if not hasattr(found, part)]:
         raise ConfigError(f"command={name}: it has no {missing[0]}, which harness.api.Command needs")
     if wrong := [part for part in ("HELP", "EXAMPLE") if not isinstance(getattr(found, part), str)]:
-        raise ConfigError(f"command={name}: its {wrong[0]} is no text; give one")
+        raise ConfigError(f"command={name}: its {wrong[0]} is not a text; give one")
     if name not in COMMANDS.shipped():
         with COMMANDS.running(name):  # tried out: a command that is added cannot be taken away again
             found.arguments(tried := _Parser())

@@ -117,7 +117,7 @@ def check_fork(fork: str | None, *, executor: str, strategy: Strategy, agent: Ag
     if point.step > 0 and agent._target_ is None and agent.kind == "process":
         raise ConfigError(
             "run.fork cannot be combined with agent=process at a step after 0: a new process has not taken the steps"
-            " before it; fork at step 0, or use an agent that is no process, such as agent=prompt"
+            " before it; fork at step 0, or use an agent that is not a process, such as agent=prompt"
         )
 
 

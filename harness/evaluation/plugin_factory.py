@@ -98,7 +98,7 @@ def _why_not_imported(target: str, error: Exception) -> str:
     cause = found.__cause__ or found  # hydra wraps what a module raises
     module = target.rpartition(".")[0]
     if isinstance(cause, ModuleNotFoundError):
-        if module and cause.name == target:  # hydra takes what is no attribute for a module
+        if module and cause.name == target:  # hydra takes a missing attribute for a module
             return f"{module} has no class {target.rpartition('.')[2]}; give module.Class"
         return f"{cause}; give module.Class of an installed package, or of a file in the current folder"
     return error_line(cause)

@@ -24,7 +24,7 @@ def not_of_a_site(target: HtmlTarget, url: str) -> str:
     """Why a target that reads the agent's page reads no page of a site, such as `data:` or `file:`; "" = it does."""
     if target.url != LAST or target.locator.startswith("func:"):
         return ""
-    return "" if _parts(url).scheme.lower() in _WEB else f"the agent's page {shown(url)} is no page of a site"
+    return "" if _parts(url).scheme.lower() in _WEB else f"the agent's page {shown(url)} is not a page of a site"
 
 
 def without_echo(text: str, url: str, target: HtmlTarget) -> str:

@@ -146,7 +146,7 @@ def recorded_episode(task: Task, closed: Closed, artifacts: Artifacts) -> Record
     """The episode as its evidence tells it.
 
     Raises:
-        EvaluatorError: The trajectory among the artifacts is no trajectory, or there is none of an attempt that this
+        EvaluatorError: The trajectory among the artifacts is damaged, or there is none of an attempt that this
             version recorded.
     """
     trajectory: tuple[TrajectoryStep, ...] = ()

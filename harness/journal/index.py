@@ -305,7 +305,7 @@ def note(path: Path, episode: Episode, status: os.stat_result, *, redactor: Reda
     """Add a line for the journal at `path` as it is now.
 
     A line that would hold a secret is left out (the journal, where it is redacted, will be read instead), and a disk
-    that refuses is no reason to stop: the index is a shortcut.
+    that refuses does not stop anything: the index is a shortcut.
     """
     if (outcome := result_of(episode)) is None:
         return

@@ -17,7 +17,7 @@ _MOST_PARTS = 10_000
 
 
 class NoAnswer(RetryableError):
-    """What came with status 200 is no answer."""
+    """A response with status 200 that is not an answer."""
 
     def __init__(self, why: str, body: Any = None, *, is_pending: bool = False) -> None:
         """

@@ -33,7 +33,7 @@ class CircuitBreaker:
     def __init__(self, *, max_outage_s: float, tell: Callable[[str], None], answered: bool = False) -> None:
         """
         Args:
-            max_outage_s: An outage that lasts longer is no reason to pause any more.
+            max_outage_s: After an outage of this length, requests fail instead of waiting.
             tell: Hears when it opens and when it closes, each once.
             answered: Whether the run has had an answer in an earlier start.
         """

@@ -220,7 +220,7 @@ class Limiter:
 
     def _ready_at(self, ticket: _Ticket, now: float) -> float:
         asked_at = max(self._requests.ready_at(1, now), self._tokens.ready_at(ticket.want.tokens, now))
-        # What is said to be left is no reason to wait for days.
+        # Never wait for days, whatever the endpoint says is left.
         last_at = ticket.since + max(self._longest_wait_s, MINUTE_S)
         if asked_at - now > MINUTE_S:
             self._say_wait(asked_at - now, min(asked_at, last_at), now)

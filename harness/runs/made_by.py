@@ -74,5 +74,5 @@ def _facts(run: Mapping[str, object]) -> Iterator[MadeFact]:
 
 
 def tree_of(value: object) -> Mapping[str, object]:
-    """What is no object is an empty one."""
+    """An empty object for what is not an object."""
     return value if isinstance(value, dict) else {}

@@ -122,7 +122,7 @@ def test_what_a_command_returns_or_raises_is_its_exit_code_or_one_sentence(
         ("def arguments(): ...", "raised TypeError"),
         ("arguments = 1", "raised TypeError"),
         ("def arguments(parser): parser.add_argument('--x', help='50% more')", "raised ValueError"),
-        ("HELP = None", "its HELP is no text; give one"),
+        ("HELP = None", "its HELP is not a text; give one"),
         ("undefined", "cannot be loaded: NameError"),
     ],
 )

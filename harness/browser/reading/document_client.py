@@ -67,7 +67,7 @@ class DocumentClient:
         """Make ready to ask about the document a frame holds now.
 
         Args:
-            as_webarena: A box to tick is nowhere but where it is itself, and objects are no frames.
+            as_webarena: A checkbox has its own place, not that of its label, and `<object>` is not a frame.
         """
         found = await sender(cdp)("Page.createIsolatedWorld", frameId=frame_id, worldName=WORLD)
         questions = cls(cdp, frame_id, found["executionContextId"], as_webarena=as_webarena)

@@ -16,7 +16,7 @@ from playwright.async_api import CDPSession, Error, Frame, Page
 from harness.actions import Box
 from harness.browser.ax_node import AXNode
 from harness.browser.driver.cdp_send import sender
-from harness.browser.reading.document_client import DocumentClient
+from harness.browser.reading.document_client import DocumentClient, together
 from harness.browser.reading.document_snapshot import read_document
 
 _DEEPEST = 8
@@ -129,8 +129,8 @@ class Collector:
     async def _prepared(self, cdp: CDPSession, held: FrameDocument) -> DocumentClient:
         ready = self._ready.get(cdp)
         if ready is None or ready[0] != held:
-            await self._enable(cdp)
-            ready = self._ready[cdp] = held, await self._client(cdp, held.frame)
+            _, client = await together(self._enable(cdp), self._client(cdp, held.frame))
+            ready = self._ready[cdp] = held, client
         return ready[1]
 
     async def _read(
@@ -217,8 +217,10 @@ class Collector:
     async def _enable(self, cdp: CDPSession) -> None:
         if cdp not in self._enabled:
             send = sender(cdp)
-            await send("DOM.enable", includeWhitespace="all")  # `walk.js` counts white space, too
-            await send("Accessibility.enable")  # before the page is read: later it would crash
+            await together(
+                send("DOM.enable", includeWhitespace="all"),  # `walk.js` counts white space, too
+                send("Accessibility.enable"),  # before the page is read: later it would crash
+            )
             self._enabled.add(cdp)
 
     async def _loaders(self, cdp: CDPSession) -> dict[str, str]:

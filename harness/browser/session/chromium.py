@@ -234,7 +234,7 @@ class ChromiumPool:
         return life
 
     async def _launched(self) -> "_Life":
-        """A browser that runs. What keeps one from starting, such as a full disk, is no failure of an episode.
+        """A browser that runs. What keeps one from starting, such as a full disk, does not fail an episode.
 
         Raises:
             UsageError: None started in several tries.

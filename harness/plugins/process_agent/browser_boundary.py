@@ -17,7 +17,7 @@ from harness.plugins.process_agent.events import Called
 
 OBSERVE = Tool(
     name="observe",
-    description="Shows the page as it is now. It is no step.",
+    description="Return the current page. This does not count as a step.",
     parameters={"type": "object", "properties": {}, "additionalProperties": False},
 )
 _STOP = "stop"

@@ -4,7 +4,7 @@ Reads journals and artifacts, and never writes them. The reward is the score in 
 without a score is an exception, never a reward of 0, and a pending one is left out. The conversation contains each
 prompt as the model saw it, without what it repeats: the beginning that it shares with the previous prompt
 (introduction, examples), and earlier answers with all before them; `seen` lists the messages of each request. Steps
-that no model was asked for (further calls of an answer, agents without a model) are no part of it. What a fork
+that no model was asked for (further calls of an answer, agents without a model) are not part of it. What a fork
 inherited from another run is context: another model may have answered.
 """
 

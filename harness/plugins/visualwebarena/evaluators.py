@@ -89,7 +89,7 @@ class StringMatch(JudgedEvaluator):
         misses: list[str] = []
         for kind, value in references.items():
             if kind == "required_values" and (pred := rules.whole_number(rules.text_of(pred, "the answer"))) is None:
-                misses.append("the answer is no whole number")
+                misses.append("the answer is not a whole number")
                 continue
             if kind == "fuzzy_match" and value == "N/A":
                 if _is_same(value, pred) and not misses:
@@ -196,9 +196,9 @@ async def _content_misses(required: Mapping[str, Any], value: Any, judge: JudgeA
         conditions = rules.texts_of(required["required_values"], "required_values")
         number = rules.whole_number(value) if isinstance(value, str) else value
         if number is None:
-            return [f"{shown(value)} is no whole number"]
+            return [f"{shown(value)} is not a whole number"]
         if not isinstance(number, int | float):
-            raise EvaluatorError(f"the selected value {shown(value)} is no number")
+            raise EvaluatorError(f"the selected value {shown(value)} is not a number")
         return _value_misses(conditions, number)
     if "fuzzy_match" in required:
         text, wanted = rules.text_of(value, "the selected value"), rules.text_of(required["fuzzy_match"], "fuzzy_match")

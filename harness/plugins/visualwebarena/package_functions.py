@@ -48,7 +48,7 @@ def check(text: str) -> tuple[_Function, list[str]]:
     """The function of a call, and its texts.
 
     Raises:
-        TaskError: It is no call of the list.
+        TaskError: It is not a call of the list.
     """
     try:
         name, arguments = parse_call(text)

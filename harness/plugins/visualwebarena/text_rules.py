@@ -51,7 +51,7 @@ def includes_any(phrase: str, text: str) -> bool:
 
 
 def whole_number(text: str) -> int | None:
-    """Without commas between digits; None = it is no whole number."""
+    """Without commas between digits; None = it is not a whole number."""
     try:
         return int(text.strip().replace(",", ""))
     except ValueError:
@@ -72,19 +72,19 @@ def _satisfies(condition: str, value: float) -> bool:
                 (number,) = numbers
                 return compare(value, float(number.strip()) + added)
             except ValueError as error:
-                raise EvaluatorError(f"the condition {shown(condition)} is no comparison with a number") from error
+                raise EvaluatorError(f"the condition {shown(condition)} is not a comparison with a number") from error
     raise EvaluatorError(f"the condition {shown(condition)} has none of {', '.join(_COMPARE)}")
 
 
 def text_of(value: Any, what: str) -> str:
-    """Raises: EvaluatorError: It is no text."""
+    """Raises: EvaluatorError: It is not a text."""
     if not isinstance(value, str):
         raise EvaluatorError(f"{what} is {shown(value)}, not a string")
     return value
 
 
 def texts_of(value: Any, what: str) -> Sequence[str]:
-    """Raises: EvaluatorError: It is no list of texts."""
+    """Raises: EvaluatorError: It is not a list of texts."""
     if not isinstance(value, list):
         raise EvaluatorError(f"{what} is {shown(value)}, not a list of strings")
     return [text_of(item, what) for item in value]

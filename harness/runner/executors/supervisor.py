@@ -292,7 +292,7 @@ class Supervisor:
         return None
 
     def _lane_time(self, lane: int) -> float:
-        """A clock that stops while the lane waits in the rate limiter: that wait is no sign of a hang."""
+        """A clock that stops while the lane waits in the rate limiter: such a wait does not mean that it hangs."""
         return working_s() - (self._rate_limiter.waited_s(lane) if self._rate_limiter else 0.0)
 
     async def _tell_stop(self, channel: WorkerHandle) -> None:

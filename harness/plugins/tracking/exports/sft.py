@@ -195,7 +195,7 @@ def _sample(weights: Mapping[int, int], last: _Turn) -> JsonObject:
 
 
 def _words(answer: JsonObject) -> tuple[Any, list[Any]]:
-    """Text and calls without their ids, which are no words of the model's."""
+    """Text and calls without their ids, which the model does not write."""
     calls = answer.get("tool_calls", [])
     return answer.get("content") or "", [call.get("function") if isinstance(call, dict) else call for call in calls]
 
