@@ -17,6 +17,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,8 +145,7 @@ async def look_first(browser: Browser, address: str, *, runs: int, times: Times)
     for _ in range(runs):
         async with new_page(browser) as (page, cdp):
             await page.goto(address)
-            known = await hints(page, cdp)
-            times.first.append(await seconds(lambda: observer.read(page, cdp, known)))
+            times.first.append(await seconds(partial(observer.read, page, cdp, await hints(page, cdp))))
         async with new_page(browser) as (page, cdp):
             await page.goto(address)
             times.first_pair.append(await seconds(lambda: ask_for_both(cdp)))
