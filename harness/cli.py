@@ -270,11 +270,11 @@ def _played(tree: DictConfig, folder: Path, hidden: RedactedArguments, begun: fl
 
 
 def _evaluate(config: Config, folder: Path, begun: float) -> int:
-    from harness.evaluation.conditions import below_least
+    from harness.evaluation.conditions import below_least, exit_code
     from harness.evaluation.summary_cache import load_summary  # `--help` must not wait for it
     from harness.journal.store import check_shape
     from harness.reports.console import Terminal
-    from harness.reports.table import exit_code, print_summary
+    from harness.reports.table import print_summary
     from harness.runs.baselines import baselines_of_run
     from harness.runs.run import Run
 

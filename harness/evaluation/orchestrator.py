@@ -25,7 +25,7 @@ from harness.escape import show_logs
 from harness.evaluation import retry_request
 from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, build_run_budget, check_plugins, load_tasks, pending_policy
-from harness.evaluation.conditions import below_least
+from harness.evaluation.conditions import below_least, exit_code
 from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.embedded import is_embedded_endpoint
 from harness.evaluation.endpoint_settings import check_keys, load_prices
@@ -47,7 +47,7 @@ from harness.reports.console import Terminal
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.page_writers import FINDINGS, PAGES, call_all
 from harness.reports.summary import Invocation, Summary, as_json, summarize
-from harness.reports.table import NOTHING_LEFT, StillPending, exit_code, print_summary
+from harness.reports.table import NOTHING_LEFT, StillPending, print_summary
 from harness.reports.write_all import write_reports
 from harness.runner.pending import pending_jobs
 from harness.runner.process_tree import kill_orphans, tag_environment

@@ -10,7 +10,6 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from harness.errors import ExitCode
 from harness.escape import one_line
 from harness.reports.basis import basis
 from harness.reports.basis import sentence as made_with
@@ -160,30 +159,6 @@ def _at_k(trials: Trials) -> str:
         ", ".join(f"pass@{k} {percent(some)}" for k, some, _ in shown)
         + f", pass^{last[0]} {percent(last[2])} over {amount(trials.tasks, 'task')} with {last[0]} scored trials"
     )
-
-
-def exit_code(
-    console: Console,
-    found: Group,
-    fail_under: float | None,
-    low: Collection[str] = (),
-    *,
-    left_out: Collection[Exception] = (),
-) -> ExitCode:
-    """What the results come to. Conditions that are not met are said (`low`: see `harness.runs.measures.below`), and
-    journals that turned out to be damaged (`left_out`: see `harness.runs.Run.left_out`).
-    """
-    for line in (*low, *map(str, left_out)):
-        say(console, line)
-    # What is unscored may still pass: alone it ends with `UNSCORED`, not with `BELOW`.
-    at_most = (found.passed + found.unscored) / found.episodes if found.episodes else 1.0
-    # Divided, not multiplied: 0.55 * 100 is a little above 55.
-    is_low = fail_under is not None and at_most < fail_under
-    if is_low:
-        console.print(f"below fail_under={fail_under:g}: {found.passed} of {found.episodes} passed")
-    if low or is_low:
-        return ExitCode.BELOW
-    return ExitCode.UNSCORED if left_out or found.unscored else ExitCode.DONE
 
 
 def _limited(now: Invocation) -> str:

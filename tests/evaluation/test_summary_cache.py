@@ -15,10 +15,11 @@ from rich.console import Console
 from harness.codec import dumps, loads
 from harness.config import Config
 from harness.errors import JournalLocked
+from harness.evaluation.conditions import exit_code
 from harness.evaluation.summary_cache import NAME, invalidate_summary, load_summary, save_summary
 from harness.journal.store import RunFolder
 from harness.reports.summary import Invocation, Summary, as_json, summarize
-from harness.reports.table import exit_code, print_summary
+from harness.reports.table import print_summary
 from harness.runs.results import Result
 from harness.settings.limits import EpisodeLimits
 from harness.settings.run import RunSettings

@@ -9,13 +9,14 @@ import pytest
 from rich.console import Console
 
 from harness.errors import ExitCode
+from harness.evaluation.conditions import exit_code
 from harness.journal.index import scan
 from harness.main import main
 from harness.plugins.html_report.report import write_report
 from harness.records import Task
 from harness.reports.ci import markdown
 from harness.reports.summary import Invocation, Summary, as_json, summarize
-from harness.reports.table import NOTHING_LEFT, StillPending, exit_code, print_summary
+from harness.reports.table import NOTHING_LEFT, StillPending, print_summary
 from harness.runs.outcome import UNSCORED
 from harness.runs.results import result_of
 from harness.runs.run import Run

@@ -11,6 +11,7 @@ from harness.codec import dumps, loads
 from harness.config.config_validation import check_values
 from harness.config.plugin_packages import choose_plainly
 from harness.errors import ConfigError, ExitCode, JournalError
+from harness.evaluation.conditions import exit_code
 from harness.loopback_server import serving
 from harness.main import main
 from harness.plugins.html_report.report import write_comparison, write_report
@@ -18,7 +19,6 @@ from harness.plugins.html_report.viewer.app import Viewer
 from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher
 from harness.plugins.policies.measures import PolicyMeasures
 from harness.reports.console import Terminal
-from harness.reports.table import exit_code
 from harness.runs import Run
 from harness.runs.comparison import compare_runs
 from harness.runs.measures import below, measure_names
