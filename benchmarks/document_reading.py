@@ -28,10 +28,7 @@ async def read(browser: Browser, document: Document, *, runs: int, sample: int) 
         await page.goto(document.path.as_uri())
         for share in OFFSETS:
             await page.evaluate(TO, share)
-            times = await compare(page, cdp, runs=runs, sample=sample)
-            for way in ("ours", "cairn", "tree", "webarena"):
-                getattr(every, way).extend(getattr(times, way))
-    every.nodes, every.is_scaled = times.nodes, times.is_scaled
+            every.add(await compare(page, cdp, runs=runs, sample=sample))
     return every
 
 

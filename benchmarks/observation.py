@@ -63,6 +63,12 @@ class Times:
     is_scaled: bool = False
     """Whether WebArena's way was measured on a sample of the nodes."""
 
+    def add(self, other: "Times") -> None:
+        """Count in what was measured of another part of the page."""
+        for way in ("ours", "cairn", "tree", "pair", "webarena"):
+            getattr(self, way).extend(getattr(other, way))
+        self.nodes, self.is_scaled = other.nodes, other.is_scaled
+
     def rows(self, name: str) -> Rows:
         scaled = ", scaled from a sample" if self.is_scaled else ""
         page = f"{name} ({self.nodes} nodes)"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import bench
+from benchmarks import bench, document_reading, documents, pages
 from benchmarks.results import Results, Rows, row, said, timed
 
 HERE = Path(bench.__file__).parent
@@ -145,6 +145,17 @@ def test_a_benchmark_of_what_is_not_installed_is_skipped_with_the_reason(
     monkeypatch.setattr(import_module("benchmarks.document_reading"), "installed", lambda documents: ())
     assert bench.main(["--only", "document_reading", "--quick", "--into", str(tmp_path / "results.json")]) == 0
     assert "skipped: git-doc not installed (apt-get install git-doc)" in capsys.readouterr().out
+
+
+@pytest.mark.browser
+@pytest.mark.integration
+def test_documentation_is_read_in_every_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gitignore.html").write_text(pages.rows(60))  # longer than the window
+    monkeypatch.setitem(documents.FOLDERS, "git-doc", tmp_path)
+    rows = bench.measured("document_reading", {"pages": ("gitignore",), "runs": 1, "sample": 5})
+    offsets = len(document_reading.OFFSETS)
+    assert len(rows) == 4 and {one["runs"] for one in rows.values()} == {offsets}
+    assert all(one["ours"] > 0 and one["reference"] > 0 for one in rows.values())
 
 
 def test_what_a_benchmark_gives_no_more_is_forgotten_by_a_full_run(tmp_path: Path) -> None:
