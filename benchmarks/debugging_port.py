@@ -4,7 +4,7 @@ episode is measured beside what goes to the browser's DevTools directly.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from unittest.mock import patch
@@ -26,8 +26,8 @@ _LOOKS_EVERY_S = 0.02
 async def reachable_pool(*sites: Site) -> AsyncIterator[tuple[ChromiumPool, str]]:
     """A browser, and the WebSocket address of its DevTools."""
 
-    def listening(*, resolver_rules: str) -> list[str]:
-        return switches(resolver_rules=resolver_rules, further=("--remote-debugging-port=0",))
+    def listening(*, resolver_rules: str, further: Sequence[str]) -> list[str]:
+        return switches(resolver_rules=resolver_rules, further=(*further, "--remote-debugging-port=0"))
 
     with patch.object(chromium, "switches", listening):
         async with ChromiumPool(
