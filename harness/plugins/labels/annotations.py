@@ -69,8 +69,8 @@ class Annotations(Export):
             write_export(into, str(path / f"{names['task_id']}.json"), data, run)
             rows += [_row(author, values, names) for author, values in said.items()]
         if not rows:
-            who = "nobody" if options.author is None else f"{one_line(options.author)[:80]}"
-            raise ConfigError(f"{run}: {who} has labelled no episode; `harness label {run} --task ID …` does")
+            whose = "" if options.author is None else f" of {one_line(options.author)[:80]}"
+            raise ConfigError(f"{run}: no episode has a label{whose}; `harness label {run} --task ID …` gives one")
         yield write_export(into, "annotations.csv", _table(rows), run)
 
 

@@ -351,7 +351,7 @@ def test_what_people_write_is_no_formula_in_the_table(folder: Path) -> None:
 
 
 def test_annotations_of_one_author_and_of_nobody(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", "annotations", str(folder)]) == 2 and "nobody has labelled" in capsys.readouterr().err
+    assert main(["export", "annotations", str(folder)]) == 2 and "no episode has a label;" in capsys.readouterr().err
     label(folder, "0", "ann", "success=yes")
     assert main(["export", "annotations", str(folder), "--author", "ben"]) == 2
     assert main(["export", "annotations", str(folder), "--author", "ann"]) == 0
