@@ -158,6 +158,13 @@ def test_documentation_is_read_in_every_way(tmp_path: Path, monkeypatch: pytest.
     assert all(one["ours"] > 0 and one["reference"] > 0 for one in rows.values())
 
 
+@pytest.mark.browser
+@pytest.mark.integration
+def test_the_relay_is_measured_beside_a_browser_with_a_port() -> None:
+    rows = bench.measured("relay", {"turns": 4})
+    assert {name.partition(",")[0] for name in rows} == {"relay"} and {one["unit"] for one in rows.values()} == {"ms"}
+
+
 def test_what_a_benchmark_gives_no_more_is_forgotten_by_a_full_run(tmp_path: Path) -> None:
     one, path = row([1.0], [1.0], "s"), tmp_path / "results.json"
     results = Results(path, {"cores": 2})

@@ -92,7 +92,7 @@ class Collector:
     """Reads pages, and remembers the sessions of frames of other processes."""
 
     def __init__(self, *, as_webarena: bool) -> None:
-        """`as_webarena`: frames are not looked into, and a box to tick is nowhere but where it is itself."""
+        """`as_webarena`: frames are not looked into, and a checkbox has its own place, not that of its label."""
         self._as_webarena = as_webarena
         self._enabled: WeakSet[CDPSession] = WeakSet()
         self._sessions: dict[str, tuple[Frame, CDPSession]] = {}
