@@ -177,7 +177,9 @@ class Case:
     why: str = ""
     """Of the score, as the summary says it."""
     harmless: int = 0
-    """Interrupted clicks on harmless links of a site without a hook that declares its links to be safe."""
+    """Interrupted clicks on harmless links of a site without a hook that declares its links to be safe, of tasks
+    without late effects.
+    """
     harmless_in_doubt: int = 0
 
     @property
@@ -230,7 +232,8 @@ def judge(task: Posed, story: Story, effects: Sequence[Effect], score: float | N
     """One task, by its effects on the site (those of other tasks are left out) and by its journal."""
     mine = [effect for effect in effects if effect.task == task.name]
     posts = sum(effect.method != "GET" for effect in mine)
-    counts = not task.hooked and task.kind.site in SAFE
+    # A page that sends something later loses it by the interruption: that doubt is true, whatever was clicked then.
+    counts = not task.hooked and task.kind.site in SAFE and not task.kind.awaits
     harmless, in_doubt = story.interrupted_clicks(HARMLESS if counts else ())
     return Case(
         task=task,

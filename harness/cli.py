@@ -283,7 +283,7 @@ def _evaluate(config: Config, folder: Path, begun: float) -> int:
     # Without it, a start took 3.5 s to find out that none of 10,000 tasks is pending.
     if (summary := load_summary(folder, settings=config.tree() | config.measured(), begun=begun)) is not None:
         print_summary(console, summary, str(folder), baselines=baselines_of_run(folder, summary.dialect))
-        run = Run(folder, scoring=config.scoring.value).current()
+        run = Run(folder, scoring=config.scoring.value)
         low = below_least(run, config.fail_under_of)
         return exit_code(console, summary.statistics.all, config.fail_under, low, left_out=run.left_out)
     from harness.working_time import run_in_working_time

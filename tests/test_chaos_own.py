@@ -311,3 +311,12 @@ def test_the_table_tells_how_many_harmless_clicks_are_in_doubt() -> None:
     row = verdict("auto-none", [case("order", ONCE, hook=False)], kills=0)
     (told,) = [line for line in chaos_own.table([row]) if "harmless links" in line]
     assert told == "0 of 0 interrupted clicks on harmless links in doubt (at most 10%)"
+
+
+@pytest.mark.parametrize(("kind", "counted"), [("order", (1, 1)), ("draft, then left", (0, 0))])
+def test_a_doubt_about_what_a_page_sends_later_is_not_one_about_a_click(kind: str, counted: tuple[int, int]) -> None:
+    target = {"role": "link", "name": "Continue"}
+    lines: list[Line] = [opened(1, 0.0), {"kind": "decided", "at": 1.0, "action": {"kind": "click", "target": target}}]
+    (task,) = posed([one for one in KINDS if one.name == kind], hook=False)
+    found = judge(task, Story([*lines, FAILED, RESUMED, DOUBT, {"kind": "acted", "effects": []}]), [], 1.0)
+    assert (found.harmless, found.harmless_in_doubt) == counted

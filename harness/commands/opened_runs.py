@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def open_runs(paths: Sequence[Path], closing: ExitStack, *, scoring: str | None) -> "list[tuple[str, Run]]":
     """Names, or paths where two have one name, and runs, all in one scoring.
 
-    Damage and what a bundle says of itself is told on standard error.
+    Damage, what a bundle says of itself, and episodes that the run is not about any more are told on standard error.
 
     Args:
         paths: Run folders or bundles.
@@ -26,6 +26,7 @@ def open_runs(paths: Sequence[Path], closing: ExitStack, *, scoring: str | None)
     """
     from harness.escape import one_line
     from harness.runs import Run
+    from harness.runs.notes import surplus_notes
     from harness.runs.opened_run import run_or_bundle
 
     found = list[tuple[str, Run]]()
@@ -34,7 +35,7 @@ def open_runs(paths: Sequence[Path], closing: ExitStack, *, scoring: str | None)
         opened = closing.enter_context(run_or_bundle(path))
         one = Run(opened.folder, scoring=scoring)
         scoring = one.scoring
-        for notice in (*opened.notices, *map(str, one.damaged)):
+        for notice in (*opened.notices, *map(str, one.damaged), *surplus_notes(one.surplus)):
             sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
         name = one.name if path.is_dir() else path.name
         found.append((str(path) if names.count(path.resolve().name) > 1 else name, one))

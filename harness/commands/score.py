@@ -11,7 +11,7 @@ from harness.commands.scoring_option import add_scoring
 from harness.errors import ConfigError, ExitCode
 from harness.escape import listed
 from harness.registry import Registry
-from harness.runs.notes import rescored_name
+from harness.runs.notes import rescored_name, surplus_notes
 from harness.runs.trials import amount
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harness.records import Scored
     from harness.reports.console import Terminal
     from harness.runner.rescore import References, RescoreResult
+    from harness.runs.run import Run
     from harness.secrets.redaction import Redactor
 
 HELP = "score a run again from its recorded evidence, without browser or sites; journals do not change"
@@ -75,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         return int(SCORERS.find("verified")(folder, arguments, options.scoring, console))
     redactor = run_redactor(folder, all_secrets({} if config is None else config.tree()))
     references = _references(folder, config, options.overrides, redactor=redactor, console=console)
-    found = asyncio.run(_rescored(folder, dialects, config, console, redactor=redactor, references=references))
+    found = asyncio.run(_rescored(run, dialects, config, console, redactor=redactor, references=references))
     for dialect, results in found.items():
         content = {
             "dialect": dialect,
@@ -90,8 +91,11 @@ def run(options: argparse.Namespace) -> int:
         console.print(str(path), markup=False, soft_wrap=True)
     begun = {(one.task_id, one.trial) for one in found[shown]}
     code = _tell(console, found, shown, not_begun=sum(one not in begun for one in episodes_of(run.about)))
+    notes = surplus_notes(run.surplus)
     if compared := sentence(baselines_of_run(folder, shown), run.about.agent):
-        console.print(compared, markup=False, soft_wrap=True)
+        notes = (compared, *notes)
+    for note in notes:
+        console.print(note, markup=False, soft_wrap=True)
     return code
 
 
@@ -114,7 +118,7 @@ def _references(
 
 
 async def _rescored(  # noqa: PLR0913 (what scoring takes)
-    folder: Path,
+    run: "Run",
     dialects: "Sequence[str]",
     config: "Config | None",
     console: "Terminal",
@@ -127,13 +131,15 @@ async def _rescored(  # noqa: PLR0913 (what scoring takes)
     from harness.commands.configured_judge import open_judge
     from harness.evaluation.builder import build_benchmark, build_evaluators
     from harness.runner.rescore import rescore
+    from harness.runs.results import is_selected
 
+    folder, is_wanted = run.folder, is_selected(run.about)
     if config is None:
-        return await rescore(folder, dialects)
+        return await rescore(folder, dialects, is_wanted=is_wanted)
     async with AsyncExitStack() as closing:
         judge = await open_judge(config.judge, config.llm, redactor, closing, say=console.say)
         evaluators = build_evaluators(config, build_benchmark(config.task))
-        return await rescore(folder, dialects, judge, evaluators, references=references)
+        return await rescore(folder, dialects, judge, evaluators, references=references, is_wanted=is_wanted)
 
 
 def _settings(options: argparse.Namespace) -> "Config | None":

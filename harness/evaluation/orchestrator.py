@@ -175,8 +175,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
         played = Run(folder, scoring=config.scoring.value, scanned=found)
         whose = _look_through(played, config.run.report and whole, console)
-        asked_for = played.current()
-        summary = _timed(_summary(config, asked_for, found, tasks, invocation=invocation, whose=whose), given.begun)
+        summary = _timed(_summary(config, played, found, tasks, invocation=invocation, whose=whose), given.begun)
         with _results(run, summary, left, console, begun=given.begun):
             _write_reports(config, run, tasks, found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
@@ -186,7 +185,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
             retry_request.settle(policy, run, tasks, found.outcomes, trials=config.trials)
         if left == NOTHING_LEFT:  # else the next start has to say what there is to do
             save_summary(run, summary, settings=config.tree() | measured)  # last: it says that all reports are written
-        below = below_least(asked_for, config.fail_under_of)
+        below = below_least(played, config.fail_under_of)
         code = exit_code(console, summary.statistics.all, config.fail_under, below, left_out=played.left_out)
         return ExitCode.UNSCORED if left.retries and code is ExitCode.DONE else code
 
@@ -401,7 +400,7 @@ def _summary(  # noqa: PLR0913 (what a summary says)
         scoring,
         invocation,
         weights=weights(config),
-        notes=(*(one.headline for one in run.measured), *config.sites.visits.remarks),
+        notes=(*run.notes, *config.sites.visits.remarks),
     )
 
 

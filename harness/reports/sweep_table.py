@@ -49,5 +49,5 @@ def print_sweep(console: Terminal, runs: Sequence[SweepRun]) -> None:
 def _figures(folder: Path) -> tuple[str, ...]:
     if not (folder / "run.json").is_file():
         return ("",) * 7
-    whole = Run(folder).current().statistics_of_readable().all
+    whole = Run(folder).statistics_of_readable().all
     return (*cells(whole)[1:], limits(whole.rate), f"{whole.tokens:,}", precise_cost(whole.cost_usd, whole.priced))

@@ -13,8 +13,7 @@ from harness.runs.run import Run
 
 
 def write_reports(folder: RunFolder, known: RunInfo, run: Run, *, console: Terminal) -> None:
-    """Write what CI systems read into the folder of `run`; tasks of earlier starts are left out."""
-    run = run.current()
+    """Write what CI systems read into the folder of `run`."""
     results, found = run.results, run.statistics_of_readable()
     folder.write("junit.xml", junit(known, results).encode())
     text = markdown(

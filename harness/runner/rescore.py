@@ -8,7 +8,7 @@ score without it, the task is unscored, too, and the reason names the secret.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -108,15 +108,16 @@ def _key(question: JudgeQuestion) -> str:
     return digest([plain(one) for one in question.messages])
 
 
-async def rescore(
+async def rescore(  # noqa: PLR0913 (what scoring takes)
     folder: Path,
     dialects: Sequence[str],
     judge: Judge | None = None,
     evaluators: Mapping[str, Evaluator] = NO_EVALUATORS,
     *,
     references: References = NO_REFERENCES,
+    is_wanted: Callable[[str, int], bool] | None = None,
 ) -> dict[str, list[RescoreResult]]:
-    """Score every episode of a run again.
+    """Score the episodes of a run again.
 
     Args:
         folder: The run folder.
@@ -124,6 +125,7 @@ async def rescore(
         judge: Who judges; None = the recorded replies do.
         evaluators: By eval type, those that are not shipped with Cairn.
         references: By task id and trial, to score with; an episode that is not named has the one of its newest score.
+        is_wanted: Of a task id and trial; None = all are.
     Returns:
         By dialect, in the order of the journals' names.
     Raises:
@@ -134,7 +136,8 @@ async def rescore(
     paths = [Path(entry.path) for entry in journals_in(folder)]
     found: dict[str, list[RescoreResult]] = {dialect: [] for dialect in dialects}
     for start in range(0, len(paths), _AT_ONCE):
-        ended = [one for path in paths[start : start + _AT_ONCE] if (one := read_final_state(path)) is not None]
+        states = filter(None, map(read_final_state, paths[start : start + _AT_ONCE]))
+        ended = [one for one in states if is_wanted is None or is_wanted(one.opened.task.task_id, one.opened.trial)]
         for dialect in dialects:
             scoring = []
             for one in ended:

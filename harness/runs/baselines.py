@@ -69,7 +69,7 @@ def baselines_of_run(folder: Path, dialect: str) -> tuple[Baseline, ...]:
     """The baselines of all tasks of a run; its journals are read only when there is a baseline beside it."""
     if not any(agent_of(other) in AGENTS for other in _beside(folder)):
         return ()
-    return baselines_of(folder, Run(folder, scoring=dialect).current().results, dialect)
+    return baselines_of(folder, Run(folder, scoring=dialect).results, dialect)
 
 
 def sentence(baselines: Collection[Baseline], agent: str = "") -> str:

@@ -200,7 +200,6 @@ def side_of(run: Run) -> Side:
     """
     if run.damaged:
         raise run.damaged[0]
-    run = run.current()  # what earlier starts played besides is no longer the run's
     return Side(
         about=run.about, rows=run.results, folder=run.folder, measured=lambda tasks: measures_of(run, frozenset(tasks))
     )

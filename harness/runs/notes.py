@@ -1,12 +1,14 @@
 """What readers of a rate have to know about how it was made, a sentence each."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from harness.codec import JsonObject
+from harness.escape import listed, one_line
 from harness.evaluators.result import DIALECTS
 from harness.files.side_file import SideFile
-from harness.runs.results import Result
+from harness.journal.index import EpisodeResult
+from harness.runs.results import Result, natural
 from harness.runs.trials import amount
 
 UNCONFINED = (
@@ -20,6 +22,18 @@ def unconfined_notes(episodes: int) -> tuple[str, ...]:
     if not episodes:
         return ()
     return (f"the agent's process was not confined in {amount(episodes, 'episode')} (agent.sandbox): {UNCONFINED}",)
+
+
+def surplus_notes(surplus: Collection[EpisodeResult]) -> tuple[str, ...]:
+    """The folder has episodes of earlier starts that the run is not about any more; () = it has none."""
+    if not surplus:
+        return ()
+    tasks = [one_line(task, 60) for task in sorted({one.task_id for one in surplus}, key=natural)]
+    several = "s" * (len(tasks) > 1)
+    return (
+        f"not counted: {amount(len(surplus), 'episode')} of earlier starts with other tasks or trials (task{several}"
+        f" {listed(tasks, 5)})",
+    )
 
 
 def corrected_notes(scores: int) -> tuple[str, ...]:

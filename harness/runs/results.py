@@ -169,7 +169,7 @@ def results_of(outcomes: Iterable[EpisodeResult], known: RunInfo) -> tuple[Resul
     results = [result_of(outcome, known.dialect, known.verified, known.attributions) for outcome in outcomes]
     begun = {(one.task_id, one.trial) for one in results}
     results += [not_begun(*pair) for pair in episodes_of(known) if pair not in begun]
-    return tuple(sorted(results, key=lambda one: (_natural(one.task_id), one.trial)))
+    return tuple(sorted(results, key=lambda one: (natural(one.task_id), one.trial)))
 
 
 def episodes_of(known: RunInfo) -> Iterator[tuple[str, int]]:
@@ -221,7 +221,7 @@ def _searched(one: Result) -> str:
     return f"{one.task_id} {one.intent} {one.cause} {one.attribution.rule if one.attribution else ''}".casefold()
 
 
-def _natural(task_id: str) -> tuple[tuple[int, int, str], ...]:
+def natural(task_id: str) -> tuple[tuple[int, int, str], ...]:
     """Numbers in a task id in their own order: 2 before 10."""
     parts = re.findall(r"[0-9]{1,18}|[^0-9]+", task_id)
     # Numbers and texts cannot be compared, so each has a place of its own.

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.codec import CodecError, JsonObject, loads
 from harness.errors import ConfigError, JournalError
 from harness.evaluators.result import DIALECTS
-from harness.journal.index import Scan, read_entry, scan
+from harness.journal.index import EpisodeResult, IndexEntry, Scan, read_entry, scan
 from harness.journal.names import can_name, is_run_folder, name_of
 from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore
@@ -16,12 +16,16 @@ from harness.runs.about import DESCRIPTION, RunInfo, run_info
 from harness.runs.attribution import Attributions
 from harness.runs.episode import Episode, RunFiles
 from harness.runs.measures import Measured, measures_of
+from harness.runs.notes import surplus_notes
 from harness.runs.results import Result, is_selected, results_of
 from harness.runs.statistics import Statistics, beside, statistics_of
 
 
 class Run:
     """A run, read from its folder: never written, never played.
+
+    A run is about the tasks and trials of its latest start: what earlier starts played besides is `surplus`, and in
+    none of the figures.
 
     Small files may be missing, torn or of another version: they are {} then. A damaged journal is an error.
 
@@ -110,7 +114,18 @@ class Run:
     @cached_property
     def results(self) -> tuple[Result, ...]:
         """One for each episode, in task order: those not begun included, those of damaged journals left out."""
-        return results_of(self._scan.outcomes.values(), self.about)
+        return results_of((one.outcome for one in self._entries), self.about)
+
+    @cached_property
+    def surplus(self) -> tuple[EpisodeResult, ...]:
+        """Of other tasks and trials than the run is about; whatever earlier starts played stays in the folder."""
+        counted = frozenset(one.name for one in self._entries)
+        return tuple(one.outcome for one in self._scan.entries if one.name not in counted)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the folder says beside the results, a sentence each."""
+        return (*surplus_notes(self.surplus), *(one.headline for one in self.measured))
 
     def statistics(self) -> Statistics:
         """What the run comes to, with what files beside the journals say of it.
@@ -124,22 +139,8 @@ class Run:
 
     def statistics_of_readable(self) -> Statistics:
         """The same, without the episodes of damaged journals."""
-        found = statistics_of(self.results, self.about.benchmarks, notes=tuple(one.headline for one in self.measured))
+        found = statistics_of(self.results, self.about.benchmarks, notes=self.notes)
         return beside(found, self.folder, self.results)
-
-    def current(self) -> "Run":
-        """The same, of the tasks and trials that the run is about now; a folder may hold more from earlier starts.
-
-        Journals that turn out to be damaged in one of the two are left out of both.
-        """
-        entries, counts = self._scan.entries, is_selected(self.about)
-        kept = tuple(one for one in entries if counts(one.outcome.task_id, one.outcome.trial))
-        if len(kept) == len(entries):
-            return self
-        scanned = replace(self._scan, entries=kept)
-        found = Run(self.folder, scoring=self._given, scanned=scanned, attributions=self._attributions)
-        found._left_out = self._left_out
-        return found
 
     @cached_property
     def measured(self) -> tuple[Measured, ...]:
@@ -161,7 +162,7 @@ class Run:
         self._left_out.setdefault(str(error), error)
 
     def episodes(self) -> Iterator[Episode]:
-        """Every episode that has begun, by the name of its journal; one at a time is held.
+        """Every episode of the run that has begun, by the name of its journal; one at a time is held.
 
         Raises:
             JournalError: A journal is damaged, see `damaged`.
@@ -171,15 +172,15 @@ class Run:
         return self.readable()
 
     def readable(self) -> Iterator[Episode]:
-        """Every episode that has begun and whose journal is not known to be damaged."""
+        """Every episode of the run that has begun and whose journal is not known to be damaged."""
         files = self._files
-        return (Episode(files, one.outcome, stamp=(one.size, one.mtime_ns)) for one in self._scan.entries)
+        return (Episode(files, one.outcome, stamp=(one.size, one.mtime_ns)) for one in self._entries)
 
     def episode(self, task_id: str | int, trial: int = 0) -> Episode:
-        """One episode.
+        """One episode; it may be of `surplus`.
 
         Raises:
-            ConfigError: It has not begun, or is not of this run.
+            ConfigError: The folder has no journal of it.
             JournalError: Its journal is damaged.
         """
         path = self.folder / name_of(str(task_id), trial)
@@ -204,6 +205,12 @@ class Run:
             artifacts=self.artifacts,
             attributions=self.about.attributions,
         )
+
+    @cached_property
+    def _entries(self) -> tuple[IndexEntry, ...]:
+        """Those of the tasks and trials that the run is about."""
+        counts = is_selected(self.about)
+        return tuple(one for one in self._scan.entries if counts(one.outcome.task_id, one.outcome.trial))
 
     @cached_property
     def _scan(self) -> Scan:

@@ -273,7 +273,7 @@ def test_a_run_that_was_served_has_the_trials_of_its_journals(tmp_path: Path, mo
             play(run, tasks[0], "12 of them", scored("corrected", 1.0), config_digest=settings, trial=trial)
     assert main(["bundle", str(tmp_path / "served")]) == main(["verify", str(tmp_path / "served.cairn")]) == 0
     found = Run(tmp_path / "served")
-    assert [(one.task_id, one.trial) for one in found.current().results] == [("1", at) for at in range(3)]
+    assert [(one.task_id, one.trial) for one in found.results] == [("1", at) for at in range(3)]
 
 
 def test_a_journal_that_was_changed_and_hashed_again_is_found(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """What `run.json` and the results say of the tasks of a run, where a start plays none or some of them."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,16 @@ from harness.cli import configured
 from harness.codec import dumps, loads
 from harness.config import Config
 from harness.episode.job import task_digest
+from harness.errors import ExitCode
 from harness.evaluation import orchestrator
 from harness.evaluation.builder import load_tasks
 from harness.evaluation.config_drift import keep_settings
 from harness.evaluation.provenance import ENVIRONMENT, describe_asked
 from harness.journal.store import RunFolder
+from harness.main import main
 from harness.reports.console import Terminal
 from harness.runs.about import RunInfo
+from harness.runs.run import Run
 from harness.secrets.redaction import NO_SECRETS
 from tests.journal.episodes import acted, closed, decided, opened
 from tests.scored_runs import scored
@@ -64,6 +68,30 @@ async def test_a_start_that_plays_nothing_writes_what_it_asks_for_and_leaves_wha
     assert {key: described[key] for key in MADE} == MADE
     _, shown, described = await results_of(ended, asked("1"))
     assert shown == described["tasks"] == ["1"], "without run.retry, the selection is the run"
+
+
+def test_what_earlier_starts_played_besides_is_named_and_in_no_figure(
+    ended: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, shown, _ = asyncio.run(results_of(ended, asked("0-1")))
+    assert code == 0 and shown == ["0", "1"], "the task that failed is not asked for any more"
+    besides = "not counted: 1 episode of earlier starts with other tasks or trials (task 2)"
+    assert loads((ended / "summary.json").read_bytes())["notes"] == [besides]
+    assert besides.partition(" (")[0] in (ended / "summary.md").read_text()
+    assert besides in capsys.readouterr().out
+    run = Run(ended)
+    assert [one.task_id for one in run.episodes()] == [one.task_id for one in run.results] == ["0", "1"]
+    assert run.statistics().all.passed == 2 and run.statistics().notes == (besides,)
+    assert [one.task_id for one in run.surplus] == ["2"] and run.episode("2").status == "failed"
+    for command, counted in (("show", "2 passed, 0 failed"), ("score", "corrected: 2 episodes")):
+        assert main([command, str(ended)]) == ExitCode.DONE
+        said = capsys.readouterr().out
+        assert besides in said and counted in said, command
+    rescored = loads((ended / "rescored-corrected.json").read_bytes())
+    assert [one["task_id"] for one in rescored["results"]] == ["0", "1"]
+    assert main(["show", str(ended), "2"]) == ExitCode.DONE, "it is still there to be looked at"
+    asyncio.run(results_of(ended, asked("0-2")))
+    assert Run(ended).surplus == () and Run(ended).statistics().all.failed == 1
 
 
 async def test_what_shards_have_recorded_is_not_played_again_by_another_executor(ended: Path) -> None:

@@ -97,7 +97,7 @@ def run(tmp_path: Path) -> Path:
             of = task(number)
             records = [poisoned(record) for record in episode(run, of, shape)]
             write(run, of, [replace(one, prompt=(evil,)) if isinstance(one, Decided) else one for one in records])
-        run.write("run.json", dumps({"model": EVIL, "agent": EVIL, "tasks": [EVIL], "scoring": EVIL}))
+        run.write("run.json", dumps({"model": EVIL, "agent": EVIL, "tasks": ["0", "1", "2", EVIL], "scoring": EVIL}))
     return folder
 
 

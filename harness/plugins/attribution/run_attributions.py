@@ -28,7 +28,9 @@ def attributions_of(run: Run) -> Attributions:
     known = read_attributions(run.folder)
     if known.rules != VERSION:
         known = NO_ATTRIBUTIONS
-    found = {
+    # A judge may have been paid for those of episodes that the run is not about at the moment.
+    found = {key: said for one in run.surplus if (said := known.by_trial.get(key := key_of(one.task_id, one.trial)))}
+    found |= {
         key_of(one.task_id, one.trial): (basis_of(one.result, one.score), said) for one, said in _looked(run, known)
     }
     return Attributions(by_trial=found, rules=VERSION)
@@ -51,10 +53,9 @@ def keep_attributions(run: Run, found: Attributions) -> None:
     known = read_attributions(run.folder)
     if found.by_trial == known.by_trial and known.rules in (VERSION, 0):
         return
-    keys = {key_of(one.task_id, one.trial): one for one in run.readable()}
-    entries = [
-        entry_of(keys[key].task_id, keys[key].trial, basis, said) for key, (basis, said) in found.by_trial.items()
-    ]
+    episodes = [(one.task_id, one.trial) for one in run.readable()] + [(one.task_id, one.trial) for one in run.surplus]
+    by_key = {key_of(*one): one for one in episodes}
+    entries = [entry_of(*by_key[key], basis, said) for key, (basis, said) in found.by_trial.items()]
     write_derived(run.folder, ATTRIBUTION_NAME, {"rules": VERSION, "episodes": entries})
 
 

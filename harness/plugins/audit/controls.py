@@ -99,7 +99,7 @@ def _compared(options: argparse.Namespace, key: str, control: Control, tasks: Se
     ids = f"task.ids=[{','.join(quoted(task.task_id) for task in tasks)}]"
 
     def play(overrides: Sequence[str], name: str) -> Run:
-        return Run(play_quietly([*_overrides(options, overrides, f"{key}-{name}"), ids], options.config_dir)).current()
+        return Run(play_quietly([*_overrides(options, overrides, f"{key}-{name}"), ids], options.config_dir))
 
     run = play(control.overrides, control.name)
     measures = {measure.name: measure for one in run.measured for measure in one.measures}

@@ -35,6 +35,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.plugins.find.query import terms_of
     from harness.plugins.find.search import find
     from harness.runs import Run, escaped, one_line
+    from harness.runs.notes import surplus_notes
     from harness.runs.opened_run import run_or_bundle
 
     if options.limit is not None and options.limit < 1:
@@ -44,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     for path in options.runs:
         with run_or_bundle(path) as opened:
             one = Run(opened.folder, scoring=options.scoring)
-            for notice in (*opened.notices, *map(str, one.damaged)):
+            for notice in (*opened.notices, *map(str, one.damaged), *surplus_notes(one.surplus)):
                 sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
             is_more = False
             for hit in find(one, terms, one.name if path.is_dir() else path.name):

@@ -27,6 +27,8 @@ from harness.api.files import Within, prepared, safe_files, translate_os_errors,
 from harness.api.journals import ArtifactStore, FinalState, journals_in, read_final_state
 from harness.api.records import Opened
 from harness.errors import ConfigError, JournalError
+from harness.runs.about import run_info
+from harness.runs.results import is_selected
 
 SITES = ("gitlab", "homepage", "map", "reddit", "shopping", "shopping_admin", "wikipedia")
 """The names the scorer knows."""
@@ -166,9 +168,10 @@ def _parsed(answer: str) -> Any:
 
 
 def _ended(folder: Path) -> Iterator[FinalState]:
+    is_wanted = is_selected(run_info(folder))
     for entry in journals_in(folder):
         ended = read_final_state(Path(entry.path))
-        if ended is not None:
+        if ended is not None and is_wanted(ended.opened.task.task_id, ended.opened.trial):
             yield ended
 
 

@@ -285,3 +285,15 @@ def test_tables_have_the_class(tmp_path: Path) -> None:
     head, *rows = (folder / "export" / "tasks.csv").read_text().splitlines()
     assert "failure_class,failure_rule,failure_step" in head
     assert any("harness,browser crashed,3" in row for row in rows)
+
+
+def test_what_was_found_of_tasks_that_a_run_leaves_out_now_is_kept(tmp_path: Path) -> None:
+    """A judge may have been paid for it."""
+    folder = fill(tmp_path / "run", [Shape(score=0.0, refused=2)] * 3, screenshots=False)
+    whole = write_attributions(Run(folder)).by_trial
+    about = json.loads((folder / "run.json").read_bytes())
+    (folder / "run.json").write_text(json.dumps(about | {"tasks": ["0"]}))
+    assert len(whole) == 3 and write_attributions(Run(folder)).by_trial == whole
+    assert [one.attribution is None for one in Run(folder).results] == [False]
+    attributed = Run(folder).statistics().attributed
+    assert attributed is not None and attributed.failures == 1

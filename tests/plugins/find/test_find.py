@@ -177,3 +177,12 @@ def test_hostile_texts_are_one_line_each(tmp_path: Path, capsys: pytest.CaptureF
     assert said.count("\n") == 3 and not any(one in said for one in "\x1b\u202e\u2028")
     assert main(["find", str(tmp_path / "run"), "thought~needle", "--json"]) == 0
     assert not any(one in capsys.readouterr().out for one in "\x1b\u202e\u2028")
+
+
+def test_what_is_not_searched_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    about = json.loads((folder / "run.json").read_bytes())
+    (folder / "run.json").write_text(json.dumps(about | {"tasks": ["0", "3"]}))
+    assert found(folder, "step=1") == [("0", 1), ("3", 1)]
+    assert main(["find", str(folder), "step=1"]) == 0
+    said = "not counted: 2 episodes of earlier starts with other tasks or trials (tasks 1, 2)"
+    assert said in capsys.readouterr().err

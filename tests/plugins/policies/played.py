@@ -176,7 +176,7 @@ def write(
     folder: Path, episodes: Iterable[tuple[Task, Sequence[Record]]], *, pages: Mapping[str, Any] | None = None
 ) -> Path:
     """A run folder of these episodes; `pages` are values of selected probes, by the place-holder in their `content`."""
-    tasks: list[str] = []
+    tasks, trials = list[str](), 1
     with RunFolder.open(folder, durability=Durability.none) as run:
         stored = {name: run.artifacts.put(dumps(value)) for name, value in (pages or {}).items()}
         for of, lines in episodes:
@@ -185,7 +185,9 @@ def write(
                 for one in lines:
                     journal.append(_with(one, stored))
             tasks.append(of.task_id)
-        about = {"scoring": "corrected", "tasks": list(dict.fromkeys(tasks)), "trials": 1, "model": "m", "agent": "a"}
+            trials = max(trials, trial + 1)
+        about = {"scoring": "corrected", "tasks": list(dict.fromkeys(tasks)), "model": "m", "agent": "a"}
+        about |= {"trials": trials}
         run.write("run.json", dumps(about))
     return folder
 

@@ -475,7 +475,7 @@ def test_figures_beside_the_rate_are_of_the_tasks_and_trials_that_the_run_is_abo
     about = json.loads((folder / "run.json").read_bytes()) | {"task_keys": ["policies"], "trials": 3} | asked
     (folder / "run.json").write_text(json.dumps(about))
     least, episodes = cup
-    now = Run(folder).current()
+    now = Run(folder)
     assert len(now.results) == episodes
     assert not below_least(now, {"cup": least - 0.001}) and below_least(now, {"cup": least + 0.001})
     with RunFolder.open(folder, durability=Durability.none) as opened:
@@ -485,17 +485,7 @@ def test_figures_beside_the_rate_are_of_the_tasks_and_trials_that_the_run_is_abo
     print_sweep(Terminal(), [SweepRun(folder=folder, code=ExitCode.DONE)])
     passed = sum(one.status == "passed" for one in now.results)
     assert capsys.readouterr().out.rstrip().splitlines()[-1].split()[:3] == ["run", str(passed), str(episodes - passed)]
-    assert len(Run(folder).results) == 12, "the report has what was played"
-
-
-def test_what_one_finds_to_be_damaged_both_leave_out(tmp_path: Path) -> None:
-    folder = filled(tmp_path / "run")
-    about = json.loads((folder / "run.json").read_bytes())
-    (folder / "run.json").write_text(json.dumps(about | {"task_keys": ["policies"], "tasks": ["0"], "trials": 3}))
-    rot(folder / "0.traj.jsonl")
-    whole = Run(folder)
-    assert whole.current().measured
-    assert len(whole.left_out) == 1
+    assert len(now.surplus) == 12 - episodes
 
 
 def test_the_last_word_of_an_agent_is_an_action(say: Any) -> None:

@@ -27,7 +27,8 @@ from harness.errors import HarnessError, JournalError
 from harness.runs.about import RunInfo, run_info
 from harness.runs.attribution import ATTRIBUTION_NAME
 from harness.runs.episode import Episode, RunFiles
-from harness.runs.results import Result, results_of
+from harness.runs.notes import surplus_notes
+from harness.runs.results import Result, is_selected, results_of
 from harness.runs.statistics import Statistics, beside, beside_files, statistics_of
 from harness.runs.verified import VERIFIED_NAME
 
@@ -43,6 +44,7 @@ class RunStatus:
 
     about: RunInfo
     outcomes: tuple[EpisodeResult, ...]
+    """Of the tasks and trials that the run is about."""
     rows: tuple[Result, ...]
     """What they come to in the scoring of the run."""
     view: Statistics
@@ -121,13 +123,15 @@ class RunWatcher:
         if last is None or notes != self._notes or (last.version, last.about, last.unread) != (version, known, unread):
             self._notes = notes
             entries, damaged = tuple(self._entries.values()), tuple(self._damaged.values())
-            outcomes = tuple(entry.outcome for entry in entries)
+            counts = is_selected(known)
+            outcomes = tuple(one.outcome for one in entries if counts(one.outcome.task_id, one.outcome.trial))
+            surplus = [one.outcome for one in entries if not counts(one.outcome.task_id, one.outcome.trial)]
             rows = _rows(outcomes, known, unread)
             last = self._standing = RunStatus(
                 about=known,
                 outcomes=outcomes,
                 rows=rows,
-                view=beside(statistics_of(rows, known.benchmarks), self.folder, rows),
+                view=beside(statistics_of(rows, known.benchmarks, notes=surplus_notes(surplus)), self.folder, rows),
                 damaged=(*self._beside.values(), *(sentence for _, sentence in damaged)),
                 unread=unread,
                 version=version,

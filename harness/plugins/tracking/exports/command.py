@@ -38,6 +38,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from harness.runs import one_line
+    from harness.runs.notes import surplus_notes
     from harness.runs.run import Run, run_folder
 
     made, given = _made(options.format), options.scoring
@@ -46,7 +48,10 @@ def run(options: argparse.Namespace) -> int:
     if options.to is not None and (again := next((name for name in names if names.count(name) > 1), "")):
         raise ConfigError(f"two of the runs are called {again}; export each with a --to of its own")
     for folder in folders:
-        options.scoring = Run(folder, scoring=given).scoring
+        one = Run(folder, scoring=given)
+        options.scoring = one.scoring
+        for notice in surplus_notes(one.surplus):
+            sys.stderr.write(f"harness: {one_line(f'{folder}: {notice}')}\n")
         for path in _written(made, folder, options):
             sys.stdout.write(f"{visible(str(path))}\n")
     return ExitCode.DONE

@@ -10,13 +10,15 @@ import pytest
 
 from harness.api.request_guard import place_of
 from harness.choices import Durability
-from harness.codec import dumps, seal
+from harness.codec import dumps, loads, seal
 from harness.journal.store import RunFolder
 from harness.loopback_server import serving
 from harness.main import main
+from harness.plugins.html_report.report import write_report
 from harness.plugins.html_report.viewer.app import Viewer
 from harness.plugins.html_report.viewer.run_watcher import ResultsWatcher, RunWatcher
 from harness.runs.baselines import NO_BASELINE
+from harness.runs.run import Run
 from tests.reports.runs import Shape, assorted, close, episode, fill, task, write
 
 in_session = pytest.mark.asyncio(loop_scope="session")
@@ -225,6 +227,21 @@ def test_what_is_said_beside_a_finished_run_is_shown_without_a_restart(results: 
     assert watcher.standing() is not last
 
 
+@in_session
+async def test_what_earlier_starts_played_besides_is_named_and_in_no_figure(
+    results: Path, client: httpx.AsyncClient
+) -> None:
+    about = loads((results / "demo" / "run.json").read_bytes())
+    (results / "demo" / "run.json").write_bytes(dumps(about | {"tasks": about["tasks"][:3]}))
+    besides = "not counted: 9 episodes of earlier starts with other tasks or trials (tasks 3, 4, 5, 6, 7 and 4 more)"
+    page = (await client.get("/run/demo")).text
+    report = write_report(Run(results / "demo"))
+    for text in (page, report.index.read_text()):
+        assert "3 tasks" in text and "12 tasks" not in text and besides in text
+    assert sorted(one.name for one in (report.index.parent / "tasks").iterdir()) == ["0.html", "1.html", "2.html"]
+    assert (await client.get("/run/demo/task/7")).status_code == 200, "it can still be looked at"
+
+
 def test_a_catalogue_comes_to_the_same_whatever_its_budget(results: Path) -> None:
     """Cut off after every journal, it still ends where one long look does, and notices what changes later."""
     whole, slow = RunWatcher(results / "demo"), RunWatcher(results / "demo")
@@ -240,6 +257,8 @@ def test_a_catalogue_comes_to_the_same_whatever_its_budget(results: Path) -> Non
     with RunFolder.open(results / "demo", durability=Durability.none) as run:
         of = task(99)
         write(run, of, episode(run, of, Shape(steps=1), screenshots=False))
+        about = loads((run.path / "run.json").read_bytes())
+        run.write("run.json", dumps(about | {"tasks": [*about["tasks"], "99"]}))
     assert whole.refresh(60) > version
     begun = {row.task_id for row in whole.standing().rows if row.attempts}
     assert "99" in begun and not begun & {"3", "4"}

@@ -65,6 +65,14 @@ def test_each_run_is_exported_in_its_own_scoring(tmp_path: Path) -> None:
     assert (found["webarena"] / "export" / "tasks.csv").read_text().count(",passed,") == 2
 
 
+def test_what_is_not_exported_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path / "run", *((name, shown_afresh, 1.0) for name in "123"))
+    (folder / "run.json").write_bytes(dumps({"scoring": "corrected", "tasks": ["1", "3"], "trials": 1}))
+    assert main(["export", "csv", str(folder)]) == 0
+    assert [line.split(",")[0] for line in (folder / "export" / "tasks.csv").read_text().splitlines()[1:]] == ["1", "3"]
+    assert "not counted: 1 episode of earlier starts with other tasks or trials (task 2)" in capsys.readouterr().err
+
+
 def said(text: str) -> Message:
     return Message(role="assistant", content=text)
 
