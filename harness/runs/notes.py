@@ -28,11 +28,12 @@ def surplus_notes(surplus: Collection[EpisodeResult]) -> tuple[str, ...]:
     """The folder has episodes of earlier starts that the run is not about any more; () = it has none."""
     if not surplus:
         return ()
-    tasks = [one_line(task, 60) for task in sorted({one.task_id for one in surplus}, key=natural)]
-    several = "s" * (len(tasks) > 1)
+    ordered = sorted(surplus, key=lambda one: (natural(one.task_id), one.trial))
+    names = [one_line(one.task_id, 60) + (f" trial {one.trial}" if one.trial else "") for one in ordered]
+    several = "s" * (len(names) > 1)
     return (
-        f"not counted: {amount(len(surplus), 'episode')} of earlier starts with other tasks or trials (task{several}"
-        f" {listed(tasks, 5)})",
+        f"not counted: {amount(len(names), 'episode')} of earlier starts with other tasks or trials (task{several}"
+        f" {listed(names, 5)})",
     )
 
 

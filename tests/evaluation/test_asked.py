@@ -112,6 +112,16 @@ async def test_a_retry_of_some_tasks_leaves_a_run_the_others(ended: Path, capsys
     assert "run.retry=infra" not in said
 
 
+def test_trials_that_are_not_asked_for_any_more_are_named(ended: Path) -> None:
+    with RunFolder.open(ended) as run:
+        for trial in (1, 2):
+            with run.journal("0", trial) as made:
+                made.append(replace(opened(of=load_tasks(asked("0"))[0]), trial=trial))
+    (ended / "run.json").write_bytes(dumps({**MADE, "tasks": ["0", "1"], "trials": 2}))
+    said = "not counted: 2 episodes of earlier starts with other tasks or trials (tasks 0 trial 2, 2)"
+    assert Run(ended).notes == (said,)
+
+
 def test_weights_of_a_suite_are_those_of_the_latest_start(tmp_path: Path) -> None:
     info = RunInfo(name="r", dialect="corrected", model="m", agent="a", tasks=("a.0",), trials=2)
     with RunFolder.open(tmp_path / "run") as run:
