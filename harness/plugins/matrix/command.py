@@ -38,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
     from harness.plugins.matrix.matrix import matrix_of
     from harness.runs import Run, one_line
+    from harness.runs.notes import surplus_notes
     from harness.runs.opened_run import run_or_bundle
 
     if options.diffs < 0:
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
             opened = closing.enter_context(run_or_bundle(path))
             runs.append(Run(opened.folder, scoring=scoring))
             scoring = runs[-1].scoring
-            for notice in opened.notices:
+            for notice in (*opened.notices, *surplus_notes(runs[-1].surplus)):
                 sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
         matrix = matrix_of(runs, _names(options.runs))
         if options.html:

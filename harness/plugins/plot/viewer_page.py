@@ -10,6 +10,7 @@ from harness.errors import ConfigError
 from harness.plugins.plot.figures import PLOTS, Named, Panel, Plot
 from harness.plugins.plot.geometry import WIDTH, Drawn, drawn, said
 from harness.runs import Run
+from harness.runs.notes import surplus_notes
 
 _MOST_READ = 1000
 """Episodes whose journals are read for one page of the viewer."""
@@ -59,7 +60,7 @@ class FiguresPage:
         ]
         figures = [_Figure(plot=one, axes=axes) for one in plots if one is not None and (axes := _axes(one))]
         notices = [f"time and tokens by step are left out for more than {most:,} episodes"] if is_long else []
-        notices += map(str, run.damaged)
+        notices += (*map(str, run.damaged), *surplus_notes(run.surplus))
         values = {"run_name": folder.name, "figures": figures, "notices": notices, "width": WIDTH}
         return PageAnswer(template="figures.html", values=values)
 

@@ -157,7 +157,7 @@ def test_all_trials_of_a_run_are_compared_and_a_task_without_any_is_said_to_have
         for trial in range(12):
             write(run, task(0), episode(run, task(0), Shape(steps=2 if trial == 11 else 1), trial=trial), trial)
         write(run, task(1), episode(run, task(1), Shape()))
-        run.write("run.json", dumps({"scoring": "corrected", "tasks": ["0", "1", "2"], "trials": 1}))
+        run.write("run.json", dumps({"scoring": "corrected", "tasks": ["0", "1", "2"], "trials": 12}))
     assert main(["diff", str(tmp_path / "run"), "--json"]) == 0
     known = {one["task"]: one for one in json.loads(capsys.readouterr().out)["tasks"]}
     assert (
