@@ -64,7 +64,7 @@ test: setup $(VENV)/installed-dev $(AXE)
 test-e2e: setup $(VENV)/installed-dev
 	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' $(RUNS) $(ARGS)
 
-# Tests without a browser, processes and composed configurations, in a minute: for every commit.
+# Tests without a browser, processes and composed configurations, in about two minutes: for every commit.
 test-fast: $(VENV)/installed-dev
 	$(PY) -m pytest -n logical --dist worksteal -m 'not integration and not slow and not hostile' $(ARGS)
 
