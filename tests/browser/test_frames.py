@@ -86,7 +86,7 @@ async def test_an_element_of_another_process_is_met_where_its_frame_is(page: Pag
     await page.goto(f"http://page.test/{path}")
     met = await found(page)
     pressed = page.frames[1].get_by_role("button", name="pressed")
-    # Until the frame is drawn, Chromium gives clicks there to the page around it.
+    # A page that was loaded a moment ago and has just been scrolled may lose a click until its new frame is drawn.
     while not await pressed.count():
         await page.mouse.click(met["x"], met["y"])
     body = await Observer(dialect="cairn", viewport=(1280, 720)).read(page, await page.context.new_cdp_session(page))

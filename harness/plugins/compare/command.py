@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.api.command_line import COMPARISON_PAGES, add_scoring
@@ -33,10 +34,10 @@ def run(options: argparse.Namespace) -> int:
 
     from harness.api import dumps
     from harness.api.terminal import Terminal
-    from harness.api.text import flat
     from harness.plugins.compare.table import print_comparison
     from harness.runs import Run, escaped
     from harness.runs.comparison import compare_runs
+    from harness.runs.notes import surplus_notes
     from harness.runs.opened_run import run_or_bundle
     from harness.runs.trials import amount
 
@@ -46,10 +47,11 @@ def run(options: argparse.Namespace) -> int:
     with ExitStack() as closing:
         paths = (options.before, *options.after)
         before, *after = opened = [closing.enter_context(run_or_bundle(path)) for path in paths]
-        for path, notice in ((path, notice) for path, one in zip(paths, opened, strict=True) for notice in one.notices):
-            sys.stderr.write(f"harness: {flat(f'{path}: {notice}')}\n")
         first = Run(before.folder, scoring=options.scoring)
-        found = compare_runs(first, [Run(one.folder, scoring=first.scoring) for one in after])
+        runs = [first, *(Run(one.folder, scoring=first.scoring) for one in after)]
+        for path, notices, read in zip(paths, (one.notices for one in opened), runs, strict=True):
+            _say(path, (*notices, *surplus_notes(read.surplus)))
+        found = compare_runs(first, runs[1:])
     console = Terminal()
     if options.html:
         COMPARISON_PAGES.find("html")(options.html, found)
@@ -69,3 +71,10 @@ def run(options: argparse.Namespace) -> int:
     if any(one.regressed(level) for one in found):
         return ExitCode.BELOW
     return ExitCode.UNSCORED if any(one.newly_unscored or not one.pairs for one in found) else ExitCode.DONE
+
+
+def _say(path: Path, notices: Sequence[str]) -> None:
+    from harness.api.text import flat
+
+    for notice in notices:
+        sys.stderr.write(f"harness: {flat(f'{path}: {notice}')}\n")

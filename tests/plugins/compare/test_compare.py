@@ -191,3 +191,14 @@ async def test_the_page_shows_the_same(tmp_path: Path, browser: Browser) -> None
     assert {await row.get_by_role("cell").first.inner_text() for row in (await first.all())[1:]} == lost
     await keep_picture(page, "compare")
     assert await serious_violations(page) == []
+
+
+def test_what_is_not_counted_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = [str(fill(tmp_path / name, [Shape()] * 3, screenshots=False)) for name in ("one", "two")]
+    about = json.loads((tmp_path / "two" / "run.json").read_bytes())
+    (tmp_path / "two" / "run.json").write_text(json.dumps(about | {"tasks": ["0", "1"]}))
+    assert main(["compare", *folders]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "not counted" in line]
+    assert told == [
+        f"harness: {folders[1]}: not counted: 1 episode of earlier starts with other tasks or trials (task 2)"
+    ]

@@ -258,3 +258,14 @@ async def test_seven_columns_fit_and_a_phone_shows_two(browser: Browser, tmp_pat
     )
     assert sum(edge <= 391 for edge in edges) == 2, "the others are reached by swiping"
     await page.close()
+
+
+def test_what_is_not_counted_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = [str(fill(tmp_path / name, [Shape()] * 3, screenshots=False)) for name in ("one", "two")]
+    about = json.loads((tmp_path / "two" / "run.json").read_bytes())
+    (tmp_path / "two" / "run.json").write_text(json.dumps(about | {"tasks": ["0", "1"]}))
+    assert main(["diff", *folders]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "not counted" in line]
+    assert told == [
+        f"harness: {folders[1]}: not counted: 1 episode of earlier starts with other tasks or trials (task 2)"
+    ]

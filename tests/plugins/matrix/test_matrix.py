@@ -195,3 +195,14 @@ async def test_cells_lead_to_the_diff_of_a_task(browser: Browser, runs: list[Pat
     await page.goto((tmp_path / "out" / "index.html").as_uri())
     assert await fits(page)
     await page.close()
+
+
+def test_what_is_not_counted_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = [str(fill(tmp_path / name, [Shape()] * 3, screenshots=False)) for name in ("one", "two")]
+    about = json.loads((tmp_path / "two" / "run.json").read_bytes())
+    (tmp_path / "two" / "run.json").write_text(json.dumps(about | {"tasks": ["0", "1"]}))
+    assert main(["matrix", *folders]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "not counted" in line]
+    assert told == [
+        f"harness: {folders[1]}: not counted: 1 episode of earlier starts with other tasks or trials (task 2)"
+    ]
