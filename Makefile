@@ -64,9 +64,10 @@ test: setup $(VENV)/installed-dev $(AXE)
 test-e2e: setup $(VENV)/installed-dev
 	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' $(RUNS) $(ARGS)
 
-# Tests without a browser, processes and composed configurations, in about two minutes: for every commit.
+# The core's tests that need neither a browser nor a composed configuration: for every commit. A plug-in's:
+# ARGS=tests/plugins/diff.
 test-fast: $(VENV)/installed-dev
-	$(PY) -m pytest -n logical --dist worksteal -m 'not integration and not slow and not hostile' $(ARGS)
+	$(PY) -m pytest -n logical --dist worksteal -m 'not integration and not slow and not hostile' $(CHECKED:%=--ignore %) $(ARGS)
 
 # Sweeps that are killed, disconnected and resumed: Ray, Slurm, rate limits, every kind of crash.
 test-slow: setup $(VENV)/installed-dev $(AXE)

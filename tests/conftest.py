@@ -1,6 +1,7 @@
 """Which tests `make test` and `make test-fast` leave out, by rules instead of by marks on every row.
 
-`integration`: whatever needs a browser, servers or processes of its own; `make test-fast` leaves them out.
+`integration`: whatever needs a browser, a composed configuration or some seconds; `make test-fast` leaves it out, and
+all plug-ins' tests but those it is asked for (`ARGS=tests/plugins/diff`).
 `@pytest.mark.sample(n)`: of the rows of a test, `make test` takes n at even distances; `make test-slow`, or
 `make hostile` for those of tests/hostile, takes the others.
 """
@@ -25,14 +26,18 @@ if importlib.util.find_spec("hypothesis"):  # the environments of test-art and t
     settings.register_profile("no deadline", deadline=None)  # a busy machine takes longer than the 200 ms by default
     settings.load_profile("no deadline")
 
-ROOMS = frozenset({"browser", "commands", "demo", "e2e", "hostile", "viewer"})
+ROOMS = frozenset({"browser", "commands", "e2e", "hostile"})
 HERE = Path(__file__).parent
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Does not even import the folders that `make test-fast` leaves out."""
-    left_out = collection_path.parent == HERE and collection_path.name in ROOMS
-    return True if left_out and "not integration" in config.option.markexpr else None
+    if "not integration" not in config.option.markexpr or collection_path.parent != HERE:
+        return None
+    asked_for = [config.invocation_params.dir / name.partition("::")[0] for name in config.args]
+    if collection_path.name == "plugins":
+        return True if not any(path.is_relative_to(collection_path) for path in asked_for) else None
+    return True if collection_path.name in ROOMS else None
 
 
 @pytest.hookimpl(wrapper=True)

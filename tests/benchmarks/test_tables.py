@@ -9,6 +9,8 @@ from omegaconf import OmegaConf
 from harness.cli import configured
 from harness.config import Config
 
+pytestmark = pytest.mark.integration
+
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "pages"
 HEAD = "| | original | here | settings |"
 ROWS = ("steps", "stop rules", "viewport", "start", "observation", "judge", "score", "tasks that load")

@@ -26,6 +26,8 @@ from harness.secrets.redaction import NO_SECRETS
 from tests.journal.episodes import acted, closed, decided, opened
 from tests.scored_runs import scored
 
+pytestmark = pytest.mark.integration
+
 MADE: dict[str, Any] = {**dict.fromkeys(ENVIRONMENT), "harness": "0.0", "earlier": [], "versions": {"sites.map": "7"}}
 GIVEN = ("task=smoke", "run.report=false", "llm=none", "agent=null")
 

@@ -6,6 +6,8 @@ from harness.cli import configured
 from harness.errors import ConfigError
 from harness.evaluation.builder import load_tasks
 
+pytestmark = pytest.mark.integration
+
 PROCESS = ("agent=process", "agent.command=[true]", "llm=none")
 
 

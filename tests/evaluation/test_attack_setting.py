@@ -12,6 +12,8 @@ from harness.errors import ConfigError, TaskError
 from harness.evaluation.builder import build_attack, check_plugins, load_tasks
 from harness.settings.plugin import PluginSettings
 
+pytestmark = pytest.mark.integration
+
 PLACE = f"{__name__}.Marked"
 TASK = {
     "task_id": 7,

@@ -12,6 +12,8 @@ from harness.evaluation.builder import build_agent, check_plugins
 from harness.plugins.computer_agent.box import ComputerBox
 from tests.agents.test_tools_agent import Answers
 
+pytestmark = pytest.mark.integration
+
 
 def test_a_computer_agent_is_built_from_its_settings() -> None:
     config = configured(["agent=computer", "llm.api=responses"])

@@ -96,6 +96,7 @@ def test_a_dry_start_says_what_a_start_would_fork_and_writes_nothing(parent: Pat
     assert dry(f"{parent}@2", begun.run.path) == ("0134", [sentence]) and sorted(begun.run.path.iterdir()) == before
 
 
+@pytest.mark.integration
 async def test_a_dry_run_refuses_a_fork_of_nothing(tmp_path: Path) -> None:
     config = configured(["task=demo", "run.dry=true", f"run.fork={tmp_path}/nosuch/99@7"])
     with pytest.raises(ConfigError, match="there is no run"):

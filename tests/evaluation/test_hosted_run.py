@@ -13,6 +13,8 @@ from harness.evaluation.hosted_run import OpenRun
 from harness.evaluation.run_context import RunContext
 from tests.journal.episodes import task
 
+pytestmark = pytest.mark.integration
+
 
 class FullDisk:
     """Stands for a scheduler."""

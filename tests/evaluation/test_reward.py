@@ -13,6 +13,8 @@ from harness.evaluation.builder import build_evaluators
 from harness.testing import MemoryArtifacts
 from tests.evaluators.evidence import closed, task
 
+pytestmark = pytest.mark.integration
+
 
 class Silent(Benchmark):
     def tasks(self) -> Iterable[Mapping[str, Any]]:

@@ -18,6 +18,8 @@ from harness.reports.console import Terminal
 from harness.reports.summary import Invocation
 from harness.secrets.redaction import NO_SECRETS
 
+pytestmark = pytest.mark.integration
+
 
 class Tracker:
     """Notes that it was closed."""
