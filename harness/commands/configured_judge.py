@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 from harness.api import Judge
+from harness.errors import ConfigError
 from harness.evaluation.builder import build_judge, build_rate_limiter
 from harness.secrets.redaction import Redactor
 from harness.settings.models import JudgeSettings, LlmSettings
@@ -49,3 +51,21 @@ async def open_judge(
         notice=say,
     )
     return ModelJudge(await models.judge_model(settings), name=settings.model)
+
+
+def keeping_replies(settings: JudgeSettings, llm: LlmSettings, say: Callable[[str], None]) -> JudgeSettings:
+    """The settings with the person's reply cache, unless they say whether there is one: a command that writes its
+    results at the end would lose what was paid for when it is killed.
+    """
+    from harness.evaluation.reply_caches import check_reply_caches
+
+    if not settings.model or settings._target_ or settings.cache or llm.cache:
+        return settings
+    # Not in the folder that is scored: whoever made that could have put replies into it.
+    kept = replace(settings, cache="readwrite")
+    try:
+        check_reply_caches(llm, kept)
+    except ConfigError as error:
+        say(f"warning: the judge's replies are not kept, and a further start asks again: {error}")
+        return settings
+    return kept

@@ -15,7 +15,7 @@ from harness.runs.notes import rescored_name, surplus_notes
 from harness.runs.trials import amount
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from harness.config import Config
     from harness.records import Scored
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
         console.print(str(path), markup=False, soft_wrap=True)
     begun = {(one.task_id, one.trial) for one in found[shown]}
     code = _tell(console, found, shown, not_begun=sum(one not in begun for one in episodes_of(run.about)))
-    notes = surplus_notes(run.surplus)
+    notes = (*_known(found), *surplus_notes(run.surplus))
     if compared := sentence(baselines_of_run(folder, shown), run.about.agent):
         notes = (compared, *notes)
     for note in notes:
@@ -128,7 +128,7 @@ async def _rescored(  # noqa: PLR0913 (what scoring takes)
 ) -> "dict[str, list[RescoreResult]]":
     from contextlib import AsyncExitStack
 
-    from harness.commands.configured_judge import open_judge
+    from harness.commands.configured_judge import keeping_replies, open_judge
     from harness.evaluation.builder import build_benchmark, build_evaluators
     from harness.runner.rescore import rescore
     from harness.runs.results import is_selected
@@ -137,7 +137,8 @@ async def _rescored(  # noqa: PLR0913 (what scoring takes)
     if config is None:
         return await rescore(folder, dialects, is_wanted=is_wanted)
     async with AsyncExitStack() as closing:
-        judge = await open_judge(config.judge, config.llm, redactor, closing, say=console.say)
+        settings = keeping_replies(config.judge, config.llm, console.say)
+        judge = await open_judge(settings, config.llm, redactor, closing, say=console.say)
         evaluators = build_evaluators(config, build_benchmark(config.task))
         return await rescore(folder, dialects, judge, evaluators, references=references, is_wanted=is_wanted)
 
@@ -199,6 +200,17 @@ def _tell(console: "Terminal", found: "dict[str, list[RescoreResult]]", shown: s
         soft_wrap=True,
     )
     return ExitCode.UNSCORED if unscored else ExitCode.DONE
+
+
+def _known(found: "dict[str, list[RescoreResult]]") -> "Iterator[str]":
+    """That not every reply is a new one: who wants to know how steady a judge is has to ask it again."""
+    scores = [one.scored for results in found.values() for one in results if one.scored is not None]
+    if known := sum(verdict.usage.from_cache for score in scores for verdict in score.verdicts):
+        asked = sum(verdict.usage.requests for score in scores for verdict in score.verdicts)
+        yield (
+            f"the judge's replies: {known:,} from the reply cache, {amount(asked, 'new request')};"
+            " judge.cache=off asks for all of them again"
+        )
 
 
 def _name(one: "RescoreResult") -> str:

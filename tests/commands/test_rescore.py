@@ -1,9 +1,12 @@
 """`harness score`: scores from evidence alone, with recorded or fresh judges, and journals left as they are."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -15,9 +18,17 @@ from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.webvoyager.last_screenshots import LastScreenshots
 from harness.records import Eval, TrajectoryStep
-from tests.judge_stub import judge_stub
+from tests.judge_stub import Question, judge_stub
 from tests.scored_runs import FUZZY, MUST, a_task, play, scored
 from tests.stub_endpoint import StubEndpoint
+from tests.waiting import wait_until
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The reply cache of a person who says nothing of one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    return tmp_path / "caches" / "cairn"
 
 
 @pytest.fixture
@@ -130,6 +141,47 @@ def test_a_judges_replies_are_kept_and_used_again(folder: Path, judge: StubEndpo
     assert again(place="file") == 2
 
 
+def test_a_kill_costs_no_reply_of_the_judge_that_was_kept(tmp_path: Path, cache: Path) -> None:
+    with RunFolder.open(tmp_path / "run", durability=Durability.none) as run:
+        for number in range(20):
+            play(run, a_task(str(number), reference_answers=FUZZY), f"a dozen, {number}")
+    asked: list[str] = []
+    go_on = Event()
+
+    def verdict(question: Question) -> str:
+        asked.append(question.text)
+        if len(asked) > 5:
+            go_on.wait(60)
+        return "correct"
+
+    with judge_stub(verdict) as stub:
+        settings = ("judge.model=j", f"judge.base_url={stub.url}", "--scoring", "corrected")
+        command = (sys.executable, "-m", "harness.main", "score", str(tmp_path / "run"), *settings)
+        first = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: len([*cache.glob("replies/*/*")]) == 5 and len(asked) > 5)
+        finally:
+            first.kill()
+            first.wait()
+        go_on.set()
+        assert not (tmp_path / "run" / "rescored-corrected.json").exists()
+        known, begun = set(asked[:5]), len(asked)
+        second = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+        assert (second.returncode, second.stderr) == (0, "")
+        assert len(asked) == begun + 15 and known.isdisjoint(asked[begun:])
+        assert "20 episodes, 20 passed" in second.stdout
+        assert "the judge's replies: 5 from the reply cache, 15 new requests; judge.cache=off asks" in second.stdout
+
+
+def test_without_a_place_for_replies_the_judge_is_asked_all_the_same(
+    folder: Path, judge: StubEndpoint, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache.parent.write_text("")
+    main(["score", str(folder), "--scoring", "corrected", "--judge", "j", "--judge-url", judge.url])
+    assert results(folder, "corrected") == {"1": 0.0, "2": 1.0, "3": 1.0, "4": None}
+    assert "the judge's replies are not kept, and a further start asks again: " in capsys.readouterr().out
+
+
 def test_a_judge_of_ones_own_is_asked(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,7 +205,8 @@ def test_openais_key_is_not_sent_to_another_judge(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai-0123456789")
     main(["score", str(folder), "--scoring", "corrected", "--judge", "j", "--judge-url", judge.url])
     monkeypatch.setenv("JUDGE_API_KEY", "of-the-judge-0123456789")
-    main(["score", str(folder), "--scoring", "corrected", "--judge", "j", "--judge-url", judge.url])
+    again = ("--judge", "j", "--judge-url", judge.url, "judge.cache=off")
+    main(["score", str(folder), "--scoring", "corrected", *again])
     assert {sent.key for sent in judge.sent} == {"Bearer none", "Bearer of-the-judge-0123456789"}
 
 

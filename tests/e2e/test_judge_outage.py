@@ -29,8 +29,9 @@ def scored(folder: Path) -> list[float | None]:
 
 
 def test_a_judge_that_is_down_is_found_out_once_and_the_run_is_scored_later(
-    start: Callable[..., Start], tmp_path: Path
+    start: Callable[..., Start], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # `harness score` keeps what the judge replies
     is_down = True
 
     def answer(sent: Sent) -> Said:

@@ -48,8 +48,9 @@ def test_a_task_that_cannot_be_judged_is_an_error_everywhere(start: Starter, tmp
 
 
 def test_a_judge_is_counted_once_beside_the_model_however_often_the_run_is_started_or_scored(
-    start: Starter, tmp_path: Path
+    start: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # `harness score` keeps what the judge replies
     task = json.loads((PROJECT / "tasks" / "demo.json").read_bytes())[0]
     task["eval"]["reference_answers"] = {"fuzzy_match": ["$44.50"]}
     path = tmp_path / "tasks.json"
