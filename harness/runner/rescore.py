@@ -132,21 +132,23 @@ async def rescore(  # noqa: PLR0913 (what scoring takes)
         JournalError: A journal is damaged.
         ModelRejected: The judge's endpoint refuses.
     """
-    artifacts = ArtifactStore(folder / "artifacts")
-    paths = [Path(entry.path) for entry in journals_in(folder)]
-    found: dict[str, list[RescoreResult]] = {dialect: [] for dialect in dialects}
-    for start in range(0, len(paths), _AT_ONCE):
-        states = filter(None, map(read_final_state, paths[start : start + _AT_ONCE]))
-        ended = [one for one in states if is_wanted is None or is_wanted(one.opened.task.task_id, one.opened.trial)]
-        for dialect in dialects:
-            scoring = []
-            for one in ended:
-                place = one.opened.task.task_id, one.opened.trial
-                reference = references[place] if place in references else newest_reference(one, dialect)
-                again = _Again(dialect=dialect, judge=judge, evaluators=evaluators, artifacts=artifacts)
-                scoring.append(again.scored(one, reference))
-            found[dialect] += await asyncio.gather(*scoring)
-    return found
+    artifacts, at_once = ArtifactStore(folder / "artifacts"), asyncio.Semaphore(_AT_ONCE)
+    again = [_Again(dialect=dialect, judge=judge, evaluators=evaluators, artifacts=artifacts) for dialect in dialects]
+
+    async def scored(path: Path) -> list[RescoreResult] | None:
+        async with at_once:  # before it is read: memory holds no more states than are judged
+            ended = read_final_state(path)
+            if ended is None:
+                return None
+            place = ended.opened.task.task_id, ended.opened.trial
+            if is_wanted is not None and not is_wanted(*place):
+                return None
+            return [
+                await one.scored(ended, references.get(place, newest_reference(ended, one.dialect))) for one in again
+            ]
+
+    found = await asyncio.gather(*(scored(Path(entry.path)) for entry in journals_in(folder)))
+    return {one.dialect: [results[number] for results in found if results] for number, one in enumerate(again)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
