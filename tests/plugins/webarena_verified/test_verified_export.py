@@ -113,6 +113,20 @@ def test_every_ended_trial_is_written_and_what_is_not_is_said(
         assert sentence in said
 
 
+def test_what_the_latest_start_does_not_ask_for_is_left_out_and_named(
+    run: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for task_id, trial in (("3", 0), ("3", 1), ("5", 0)):
+        play(run, task(task_id), a_har(GET), trial=trial)
+    with RunFolder.open(run.path) as again:
+        again.write("run.json", dumps({"scoring": "corrected", "tasks": ["3"], "trials": 1}))
+    assert main(["export", "webarena-verified", str(run.path)]) == 0
+    into = run.path / "export" / "webarena-verified"
+    assert sorted(path.name for path in into.iterdir()) == ["3", "config.json"]
+    told = capsys.readouterr()
+    assert "not counted: 2 episodes of earlier starts" in told.out + told.err
+
+
 @pytest.mark.parametrize(
     ("har", "config", "sentence"),
     [
