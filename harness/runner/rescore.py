@@ -147,8 +147,13 @@ async def rescore(  # noqa: PLR0913 (what scoring takes)
                 await one.scored(ended, references.get(place, newest_reference(ended, one.dialect))) for one in again
             ]
 
-    found = await asyncio.gather(*(scored(Path(entry.path)) for entry in journals_in(folder)))
-    return {one.dialect: [results[number] for results in found if results] for number, one in enumerate(again)}
+    try:
+        async with asyncio.TaskGroup() as group:  # after an error, nobody goes on to ask a judge
+            tasks = [group.create_task(scored(Path(entry.path))) for entry in journals_in(folder)]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from failed
+    found = [results for task in tasks if (results := task.result()) is not None]
+    return {one.dialect: [results[number] for results in found] for number, one in enumerate(again)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

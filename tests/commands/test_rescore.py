@@ -20,7 +20,7 @@ from harness.plugins.webvoyager.last_screenshots import LastScreenshots
 from harness.records import Eval, TrajectoryStep
 from tests.judge_stub import Question, judge_stub
 from tests.scored_runs import FUZZY, MUST, a_task, play, scored
-from tests.stub_endpoint import StubEndpoint
+from tests.stub_endpoint import Said, StubEndpoint, stub_endpoint
 from tests.waiting import wait_until
 
 
@@ -171,6 +171,17 @@ def test_a_kill_costs_no_reply_of_the_judge_that_was_kept(tmp_path: Path, cache:
         assert len(asked) == begun + 15 and known.isdisjoint(asked[begun:])
         assert "20 episodes, 20 passed" in second.stdout
         assert "the judge's replies: 5 from the reply cache, 15 new requests; judge.cache=off asks" in second.stdout
+
+
+def test_a_judge_that_refuses_is_asked_no_further(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with RunFolder.open(tmp_path / "run", durability=Durability.none) as run:
+        for number in range(100):
+            play(run, a_task(str(number), reference_answers=FUZZY), f"a dozen, {number}")
+    with stub_endpoint(lambda _: Said(b'{"error": {"message": "no such model"}}', status=404)) as stub:
+        settings = ("judge.model=j", f"judge.base_url={stub.url}", "--scoring", "corrected")
+        assert main(["score", str(tmp_path / "run"), *settings]) != 0
+        assert 0 < len(stub.sent) <= 16
+    assert "no such model" in capsys.readouterr().err
 
 
 def test_without_a_place_for_replies_the_judge_is_asked_all_the_same(
