@@ -149,6 +149,7 @@ def test_a_benchmark_of_what_is_not_installed_is_skipped_with_the_reason(
 
 @pytest.mark.browser
 @pytest.mark.integration
+@pytest.mark.slow
 def test_documentation_is_read_in_every_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gitignore.html").write_text(pages.rows(60))  # longer than the window
     monkeypatch.setitem(documents.FOLDERS, "git-doc", tmp_path)
@@ -160,6 +161,7 @@ def test_documentation_is_read_in_every_way(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.browser
 @pytest.mark.integration
+@pytest.mark.slow
 def test_the_relay_is_measured_beside_a_browser_with_a_port() -> None:
     rows = bench.measured("relay", {"turns": 4})
     assert {name.partition(",")[0] for name in rows} == {"relay"} and {one["unit"] for one in rows.values()} == {"ms"}

@@ -28,6 +28,7 @@ def verdicts(out: str) -> dict[str, str]:
     return {about: mark for mark, about in re.findall(r"^(ok|note|WRONG) +(site \w+|\w+)", out, re.MULTILINE)}
 
 
+@pytest.mark.slow
 def test_when_all_is_there_it_says_so_and_leaves_nothing(harness: Command, tmp_path: Path) -> None:
     done = harness("doctor")
     assert (done.returncode, done.stderr) == (0, "")

@@ -81,6 +81,7 @@ async def test_an_episode_that_has_ended_can_be_forked_before_its_end(server: Se
     await until(lambda: server.health()["active_sessions"] == 0)
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_forked_is_one_sentence(server: Server) -> None:
     async with client(server) as one:
         episode = (await one.reset(task="2"))["observation"]["episode_id"]
