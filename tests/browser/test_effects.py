@@ -145,6 +145,7 @@ async def test_nothing_is_sent_between_what_is_read_for_the_score_and_its_end(we
     assert [effect.url.removeprefix("http://shop.localhost") for effect in effects].count("/tick") >= ticks
 
 
+@pytest.mark.slow
 async def test_what_is_on_its_way_when_the_episode_ends_is_recorded(web: Web) -> None:
     """It is answered before the tabs are cut off, which would fail it in the browser though the site has read it."""
 

@@ -124,6 +124,7 @@ OUT_OF_REACH: Mapping[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("case", OUT_OF_REACH)
 async def test_what_nothing_can_hit_is_refused_and_what_covers_it_is_named(
     web: Web, chromium: ChromiumPool, case: str

@@ -125,6 +125,7 @@ async def test_a_new_document_comes_at_the_time_at_which_the_last_one_was_left(w
         assert time.time() - int(said[-1]["date"]) / 1000 > 0.9 * thought_s
 
 
+@pytest.mark.slow
 async def test_a_document_that_comes_while_time_stands_still_stands_still(web: Web) -> None:
     told = Told(web)
     come = asyncio.Event()

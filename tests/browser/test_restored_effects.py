@@ -241,6 +241,7 @@ class TestAReplay:
         assert (found.strategy, found.similarity) == ("replay", (1.0,) * 3)
         assert site.came == ["/late"], "once since the reset, as recorded"
 
+    @pytest.mark.slow
     async def test_waits_for_what_was_sent_between_the_last_step_and_the_crash(self, web: Web) -> None:
         site = Counted(web)
         site.page("/", later(1500))

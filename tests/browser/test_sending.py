@@ -101,7 +101,7 @@ class TestInABrowser:
         assert (await broken(web, fragile, role, name)).unsent
         assert "POST" not in fragile.read
 
-    @pytest.mark.sample(1)
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["Order", "Fetch"])
     async def test_one_that_the_site_has_read_was_sent_although_the_connection_was_refused(
         self, web: Web, fragile: Fragile, name: str

@@ -322,9 +322,9 @@ async def test_the_same_reset_is_told_that_another_connection_holds_the_episode(
 async def test_what_a_server_worked_for_is_not_taken_from_the_patience_with_one_that_is_gone(tmp_path: Path) -> None:
     async with stand(tmp_path) as there:
         there.lanes.held = True
-        asking = asyncio.create_task(asyncio.to_thread(Connection(there.url, patience_s=5).reset, task="0"))
+        asking = asyncio.create_task(asyncio.to_thread(Connection(there.url, patience_s=2).reset, task="0"))
         await until(lambda: there.lanes.queued)
-        await asyncio.sleep(6)
+        await asyncio.sleep(2.5)
         there.lanes.held = False
         [play] = there.served._plays.values()
         assert play.holder is not None

@@ -246,6 +246,7 @@ async def test_what_other_clients_do_is_told_the_same_way(tmp_path: Path, shop: 
     ]
 
 
+@pytest.mark.slow
 async def test_commands_that_are_not_answered_do_not_hold_up_others(tmp_path: Path, shop: Shop) -> None:
     """A script that writes and never ends, and a page that is never answered."""
     script = RAW + (
