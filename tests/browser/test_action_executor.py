@@ -440,7 +440,9 @@ _HIDDEN_BOXES = {
 }
 
 
-@pytest.mark.parametrize("below", ["", pytest.param("<p>line</p>" * 2000, marks=pytest.mark.slow)], ids=["small page", "large page"])
+@pytest.mark.parametrize(
+    "below", ["", pytest.param("<p>line</p>" * 2000, marks=pytest.mark.slow)], ids=["small page", "large page"]
+)
 async def test_hidden_boxes_are_shown_and_ticked_at_their_labels(web: Web, chromium: ChromiumPool, below: str) -> None:
     boxes = [(kind, name, style) for kind in ("checkbox", "radio") for name, style in _HIDDEN_BOXES.items()]
     web.page(

@@ -70,7 +70,7 @@ async def scripted(*faults: dict[str, Any], waits: Waits, **settings: Any) -> As
 
 
 async def requests_at(url: str) -> int:
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(verify=False) as client:  # reading certificates takes 25 ms
         return int((await client.get(f"{url}/__stats__")).json()["requests"])
 
 
