@@ -57,6 +57,7 @@ async def test_any_unicode_can_be_typed_and_arrives_letter_for_letter(web: Web, 
         assert f"textbox 'Name' value: {text!r}" in visit.text
 
 
+@pytest.mark.slow
 async def test_what_a_page_takes_late_is_typed_whole(web: Web, chromium: ChromiumPool) -> None:
     async with visiting_busy(web, chromium) as visit:
 

@@ -128,6 +128,7 @@ async def test_a_missing_browser_is_one_sentence(web: Web, early: bool) -> None:
                 pass
 
 
+@pytest.mark.slow  # it starts eight drivers
 async def test_a_browser_that_cannot_start_is_tried_again_before_the_run_stops(
     web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

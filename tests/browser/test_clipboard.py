@@ -49,6 +49,7 @@ async def test_the_middle_button_does_not_paste(web: Web, chromium: ChromiumPool
         assert "New" in visit.text.splitlines()[0] and len(visit.env._window.tabs.all) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("keys", ["Control+v", "Shift+Insert", "Control+Shift+v", "Control+V", "Meta+v"])
 async def test_an_episode_pastes_what_it_copied_itself_and_nothing_else(

@@ -111,6 +111,7 @@ async def test_evidence_waits_for_requests_under_way_and_nothing_is_sent_after_i
         assert [asked.path for asked in web.asked].count("/tick") >= ticks
 
 
+@pytest.mark.slow
 async def test_nothing_is_sent_between_what_is_read_for_the_score_and_its_end(web: Web) -> None:
     """A page that sends all the time: what the site has when it is scored is what it has got, and all of it is recorded."""
 

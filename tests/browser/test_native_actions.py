@@ -209,6 +209,7 @@ WITHIN_REACH: Mapping[str, tuple[str, str, str]] = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("case", WITHIN_REACH)
 async def test_what_can_be_hit_somewhere_is_clicked_there(web: Web, chromium: ChromiumPool, case: str) -> None:
     text, role, hit = WITHIN_REACH[case]

@@ -150,6 +150,7 @@ class TestInABrowser:
         assert post["request"]["url"] == "http://shop.localhost/next"
         assert post["response"]["status"] == 200
 
+    @pytest.mark.slow
     async def test_a_replayed_episode_has_the_whole_trace(self, web: Web) -> None:
         shop, kept, task = Shop(web), Memory(), a_task(web)
         async with web.pool(TRACING, shop.site, checkpoints=kept) as pool:
@@ -161,6 +162,7 @@ class TestInABrowser:
         assert restored.strategy == "replay" and trace is not None and "comment" not in loads(trace)["log"]
         assert asked(trace) == ["GET /", "POST /add", "GET /list"]
 
+    @pytest.mark.slow
     async def test_a_trace_that_lacks_its_beginning_says_so(self, web: Web) -> None:
         shop, kept, task = Shop(web), Memory(), a_task(web)
         async with web.pool(TRACING, shop.site, checkpoints=kept) as pool:

@@ -270,6 +270,7 @@ def test_a_benchmark_is_told_the_viewport_of_the_run(folder: Path) -> None:
     assert suite(folder, text, "browser.height=900").task.members["doors"]["arguments"] == {"pay": 900}
 
 
+@pytest.mark.slow
 def test_a_suite_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.yaml: the suite file cannot be read \(No such file or directory\)"):
         configured(["task=suite", f"task.path={tmp_path / 'none.yaml'}"])

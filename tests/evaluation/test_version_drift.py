@@ -62,6 +62,7 @@ def test_a_run_without_a_journal_may_be_begun_with_anything(tmp_path: Path) -> N
     assert check(tmp_path / "run", before={"versions": {"Cairn": "0.1"}}, is_begun=False) == []
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_what_the_scripted_endpoint_plays_is_a_version(tmp_path: Path) -> None:
     def digest_of(text: str, *more: str) -> str | None:

@@ -115,10 +115,8 @@ async def test_nothing_of_webrtc_leaves(chromium: ChromiumPool, wild: Wild, kind
         assert heard.packets == [] and heard.calls == 0
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[pytest.mark.hostile] if "tur" in kind else []) for kind in SERVERS]
-)
+@pytest.mark.hostile
+@pytest.mark.parametrize("kind", SERVERS)
 async def test_without_the_wall_it_does(wild: Wild, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chromium_flags, "_WALLS", ())
     monkeypatch.setattr(Allowlist, "proxy", lambda *_: {"server": "http://127.0.0.1:9", "bypass": "*"})

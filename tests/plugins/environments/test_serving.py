@@ -154,6 +154,7 @@ MISTAKES = (
 )
 
 
+@pytest.mark.slow
 async def test_mistakes_are_refused_by_name_and_the_session_goes_on(server: Server) -> None:
     async with client(server) as one:
         for kind, data, words in MISTAKES:

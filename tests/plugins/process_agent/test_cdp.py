@@ -293,6 +293,7 @@ def _pages(episode: Episode) -> list[str]:
     return [page for page, _ in groupby(one.url.rpartition("/")[2] for one in seen)]
 
 
+@pytest.mark.slow
 async def test_nothing_is_done_twice_on_a_site_that_was_not_reset(tmp_path: Path, shop: Shop) -> None:
     calm = MemoryJournal()
     web, pool = shop
