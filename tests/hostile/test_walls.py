@@ -138,8 +138,8 @@ ATTEMPTS = {
 async def test_no_page_of_a_real_browser_resets(browser: Browser, script: str, whose: str, keyed: bool) -> None:
     async with (
         serving(SitesApp(SITES, key=KEY if keyed else "")) as number,
-        httpx.AsyncClient(verify=False) as client,
-    ):  # reading certificates takes 25 ms
+        httpx.AsyncClient(verify=False) as client,  # reading certificates takes 25 ms
+    ):
         page = await browser.new_page()
         await page.goto(f"http://{whose}.localhost:{number}/")
         target = f"http://t0.shop.localhost:{number}/__reset__"

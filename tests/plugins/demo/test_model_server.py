@@ -38,9 +38,8 @@ def body(*previous: str, objective: str = "Buy tea.", **further: Any) -> dict[st
 async def endpoint(*faults: dict[str, Any], **options: Any) -> AsyncIterator[httpx.AsyncClient]:
     app = endpoint_app(PLANS, read_faults(list(faults)), **options)
     async with serving(app) as port:
-        async with httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{port}", verify=False
-        ) as client:  # reading certificates takes 25 ms
+        base = f"http://127.0.0.1:{port}"
+        async with httpx.AsyncClient(base_url=base, verify=False) as client:  # reading certificates takes 25 ms
             yield client
 
 
