@@ -226,9 +226,11 @@ def error_line(error: BaseException) -> str:
 
 @contextmanager
 def plugin_boundary(
-    failed: Callable[[Exception], HarnessError], *, passes: tuple[type[Exception], ...]
+    failed: Callable[[Exception], HarnessError], *, passes: tuple[type[BaseException], ...]
 ) -> Iterator[None]:
     """Code of a person's own is run within: whatever it raises costs what it was asked for, and nothing else.
+
+    `sys.exit` counts as an error, too: a run would end with its exit code, 0, and CI would take that for a pass.
 
     Args:
         failed: The error of ours that stands for one of its own.
@@ -238,5 +240,8 @@ def plugin_boundary(
         yield
     except passes:
         raise
+    except SystemExit as error:
+        code = "" if error.code is None else f"{error.code!r:.80}"
+        raise failed(RuntimeError(f"it called sys.exit({code})")) from error
     except Exception as error:
         raise failed(error) from error

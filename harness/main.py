@@ -72,7 +72,7 @@ def _main(given: Sequence[str]) -> int:
 
 def _done(name: str, options: argparse.Namespace) -> int:
     """Raises: ConfigError: The command of an installed package fails, or does not return an exit code."""
-    with COMMANDS.running(name):
+    with COMMANDS.running(name, may_exit=True):
         code = options.module.run(options)
     if not isinstance(code, int | None):
         raise ConfigError(f"command={name}: its `run` returned {type(code).__name__}; return the exit code, or nothing")

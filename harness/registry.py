@@ -68,8 +68,11 @@ class Registry:
             return points[0].load()
 
     @contextmanager
-    def running(self, name: str) -> Iterator[None]:
+    def running(self, name: str, *, may_exit: bool = False) -> Iterator[None]:
         """What an installed package has registered under this name is run within; what is shipped has no such excuse.
+
+        Args:
+            may_exit: `sys.exit` passes.
 
         Raises:
             ConfigError: It raised something; names it.
@@ -83,7 +86,7 @@ class Registry:
             why = f"{claimed} raised {error_line(error)}"
             return ConfigError(f"{self.noun}={name}: {why}; fix or uninstall its package")
 
-        with plugin_boundary(failed, passes=(HarnessError, BrokenPipeError)):
+        with plugin_boundary(failed, passes=(HarnessError, BrokenPipeError, *([SystemExit] if may_exit else []))):
             yield
 
 

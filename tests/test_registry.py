@@ -47,7 +47,15 @@ def test_a_name_that_nothing_is_registered_under_imports_nothing(name: str) -> N
 
 @pytest.mark.parametrize(
     "code",
-    ["import no_such_module", "Wick = 1 / 0", "def", "raise RuntimeError('no\\noil')", "class Other: ...", *UNLISTED],
+    [
+        "import no_such_module",
+        "Wick = 1 / 0",
+        "def",
+        "raise RuntimeError('no\\noil')",
+        "raise SystemExit",
+        "class Other: ...",
+        *UNLISTED,
+    ],
 )
 def test_a_package_that_cannot_be_loaded_is_one_sentence(place: Path, code: str) -> None:
     install(place, "broken_for_cairn", "wick = broken_for_cairn:Wick\n", code)

@@ -227,7 +227,12 @@ class Recorder:
         at = self._deps.clock()
         return Doubt(step=step, reason=reason, resolution=found.resolution, why=found.why, at=at)
 
-    async def failure(self, error: Exception, boundary: str, usage: Usage = Usage()) -> None:  # noqa: B008 (immutable)
+    async def failure(
+        self,
+        error: BaseException,
+        boundary: str,
+        usage: Usage = Usage(),  # noqa: B008 (immutable)
+    ) -> None:
         """Record an infrastructure failure, with the effects that the interrupted action already had.
 
         Args:

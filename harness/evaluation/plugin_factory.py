@@ -60,12 +60,17 @@ def plugin_factory(
     # A name such as `_recursive_` would be taken by hydra.
     if hidden := [key for key in plugin.arguments if not key.isidentifier() or key.startswith("_")]:
         raise ConfigError(f"{place}.arguments: {hidden[0]} cannot be the name of an argument")
+
+    def failed(error: Exception) -> ConfigError:
+        return ConfigError(f"{named} cannot be imported: {error_line(error)}")
+
     try:
         # Hydra finds the class and calls nothing yet: arguments and methods are looked at first. A nested `_target_` is
         # data.
-        factory = instantiate(
-            {"_target_": plugin._target_, **plugin.arguments}, _partial_=True, _recursive_=False, _convert_="all"
-        )
+        with plugin_boundary(failed, passes=(InstantiationException,)):
+            factory = instantiate(
+                {"_target_": plugin._target_, **plugin.arguments}, _partial_=True, _recursive_=False, _convert_="all"
+            )
     except InstantiationException as error:
         raise ConfigError(f"{named} cannot be imported: {_why_not_imported(str(plugin._target_), error)}") from error
     made_by = getattr(factory, "func", None)

@@ -56,5 +56,5 @@ def sees_task_images(agent: AgentConfig) -> bool:
 
     try:
         return getattr(get_class(str(agent._target_)), "shows_task_images", False) is True
-    except (ImportError, ValueError, AttributeError):
+    except (ImportError, ValueError, AttributeError, SystemExit):
         return False  # what is wrong with it, `check_plugins` says

@@ -92,6 +92,12 @@ def own_command(package: Path, code: str) -> None:
     (package / "lamps_for_cairn.py").write_text(f"HELP = EXAMPLE = 'h'\ndef arguments(parser): ...\n{code}\n")
 
 
+def test_a_command_may_end_with_an_exit_code_of_its_own(package: Path) -> None:
+    own_command(package, "def run(options): raise SystemExit(7)")
+    with pytest.raises(SystemExit, match="7"):
+        main(["lantern"])
+
+
 @pytest.mark.parametrize(
     ("code", "exit_code", "said"),
     [

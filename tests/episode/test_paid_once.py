@@ -173,14 +173,15 @@ async def test_equal_requests_of_a_decision_keep_their_own_replies() -> None:
     assert texts == ["a, answer 1", "a, answer 2", "b, answer 2"] and wire.asked == ["a", "a", "b", "b"]
 
 
-async def test_a_reply_that_the_agent_itself_failed_at_is_not_given_to_it_again() -> None:
+@pytest.mark.parametrize("error", [ValueError("of the agent"), SystemExit(0)])
+async def test_a_reply_that_the_agent_itself_failed_at_is_not_given_to_it_again(error: BaseException) -> None:
     journal, wire = MemoryJournal(), Wire()
 
     async def fails(model: ChatModel) -> Reply:
         await said(model, "a")
-        raise ValueError("of the agent")
+        raise error
 
-    with pytest.raises(InfraError):
+    with pytest.raises(InfraError, match=r"of the agent|unexpected SystemExit: 0"):
         await play(journal, wire, fails)
     assert kinds(journal) == ["opened", "acted", "failed"] and journal.episode.usage.tokens == 42
     await play(journal, wire, lambda model: said(model, "a"))
