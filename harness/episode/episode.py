@@ -98,7 +98,7 @@ class EpisodeRunner:
             raise
         except (UsageError, JournalError):  # the person has to act, and the task is as pending as before
             raise
-        # Letting it escape would end a sweep of twenty hours because of one task, and with exit code 0 after `sys.exit`.
+        # Letting it escape would end a sweep of twenty hours because of one task, and with exit code 0 on `sys.exit`.
         except (Exception, SystemExit) as error:
             logger.exception("task %s: unexpected error", self._job.task.task_id)
             await self._recorder.failure(error, self._boundary, self._spent)
