@@ -50,7 +50,6 @@ async def test_the_middle_button_does_not_paste(web: Web, chromium: ChromiumPool
 
 
 @pytest.mark.slow
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("keys", ["Control+v", "Shift+Insert", "Control+Shift+v", "Control+V", "Meta+v"])
 async def test_an_episode_pastes_what_it_copied_itself_and_nothing_else(
     web: Web, chromium: ChromiumPool, keys: str

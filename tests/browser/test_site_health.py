@@ -71,7 +71,6 @@ def click_on(visit: Visit, role: str, name: str) -> Action:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("how", ["button", "goto"])
 async def test_a_site_that_refuses_connections_is_never_the_agents_doing(
     frail: Frail, pool: ChromiumPool, how: str
