@@ -19,6 +19,8 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from harness.collector import collect_rarely
+
 _GRACE_S = 1.0
 """For answers that are being given when a server ends."""
 _LOOKS_EVERY_S = 0.002
@@ -198,6 +200,7 @@ async def serving(
 
 def run(app: Any, *, name: str, port: int, watch_stdin: bool) -> None:
     """Serve `app` until a signal or, with `watch_stdin`, until standard input ends; print one line when ready."""
+    collect_rarely()
     asyncio.run(_run(app, name, port, watch_stdin))
 
 

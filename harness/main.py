@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from harness import __version__
+from harness.collector import collect_rarely
 from harness.errors import ConfigError, ExitCode, HarnessError, JournalError
 from harness.escape import flat, print_any_character
 from harness.files.disk import foreseen
@@ -39,6 +40,7 @@ COMMANDS = Registry(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the first argument names; returns the exit code."""
+    collect_rarely()
     print_any_character()
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Before argparse, because hydra reads all that follows.

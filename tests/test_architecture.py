@@ -18,7 +18,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 HARNESS = PROJECT / "harness"
 
 FLOORS = (
-    {"errors", "choices", "shelf", "trees", "working_time"},
+    {"errors", "choices", "collector", "shelf", "trees", "working_time"},
     {"registry"},
     {"actions", "escape", "settings", "loopback_server", "sandbox"},
     {"records"},

@@ -4,6 +4,11 @@ It exits with its browser as soon as its standard input ends, so no worker outli
 run folder, it writes there; otherwise its supervisor writes for it and confirms each write.
 """
 
+from harness.collector import collect_rarely
+
+if __name__ == "__main__":
+    collect_rarely()  # what is imported below is most of what there will be
+
 import asyncio
 import logging
 import os

@@ -15,6 +15,7 @@ from harness.agents.kind import LaneServices
 from harness.api import Action, ActionSet, Agent, Benchmark, CloseReason, Evaluator, JudgedEvaluator, PluginFailed, Task
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import ActionSetName, Dialect
+from harness.collector import collect_rarely
 from harness.config.deployment import Deployment
 from harness.config.site_settings import SitesSettings
 from harness.episode.attempt import StopRules, Termination, stop_rules
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LONGEST_WHY = 500
-_YOUNG = 10_000
-"""Objects made before those not yet looked at are looked at; Python's own 700 are a page's worth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +70,7 @@ async def build_workers(
     config = context.config
     deployment = Deployment(config.sites, services.sites_port)
     benchmark = build_benchmark(config.task)
-    # At 700, a tenth of the processor time of 16 lanes went into collections. Without any, pages in cycles would stay.
-    gc.set_threshold(_YOUNG, 10, 10)
+    collect_rarely()
     async with AsyncExitStack() as closing:
         browsers = tuple(
             [
