@@ -1,6 +1,7 @@
 """What an observation costs beside WebArena's way of making it, beside one call for the whole accessibility tree, and
 beside the two calls that hold enough for the same text: the tree and a snapshot of the document. Ours is told which
-document the page holds and how many elements it has, as it is in a run, where both are known from settling.
+document the page holds and how many elements it has, as it is in a run, where both are known from settling, and
+prepares for a fresh page while that loads.
 
 Run: `python -m benchmarks.observation [--rows 2 15 40 50 100 1000 5000 20000] [--menus 750] [--pages FILE_OR_FOLDER …]
 [--runs 7] [--sample 3000]`. All ways read the same page in the same browser in turn; ratios of medians are what counts.
@@ -91,11 +92,15 @@ async def seconds(call: Callable[[], Awaitable[Any]]) -> float:
     return time.perf_counter() - started
 
 
+async def held(cdp: CDPSession) -> FrameDocument:
+    """The document that the page holds."""
+    frame = (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]
+    return FrameDocument(frame["id"], frame["loaderId"])
+
+
 async def hints(page: Page, cdp: CDPSession) -> ReadHints:
     """What a run knows of a page that has settled."""
-    frame = (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]
-    elements = await page.evaluate("document.getElementsByTagName('*').length")
-    return ReadHints(FrameDocument(frame["id"], frame["loaderId"]), elements)
+    return ReadHints(await held(cdp), await page.evaluate("document.getElementsByTagName('*').length"))
 
 
 async def ask_for_both(cdp: CDPSession) -> None:
@@ -146,11 +151,13 @@ async def compare(page: Page, cdp: CDPSession, *, runs: int, sample: int) -> Tim
 
 
 async def look_first(browser: Browser, address: str, *, runs: int, times: Times) -> None:
-    """Open the page anew for every look, so that Chromium has no tree of it yet."""
+    """Open the page anew for every look, so that Chromium has no tree of it yet; ours is prepared while it loads."""
     observer = Observer(dialect="webarena", viewport=VIEWPORT)
     for _ in range(runs):
         async with new_page(browser) as (page, cdp):
-            await page.goto(address)
+            await page.goto(address, wait_until="commit")
+            await observer.prepare(cdp, await held(cdp))
+            await page.wait_for_load_state()
             times.first.append(await seconds(partial(observer.read, page, cdp, await hints(page, cdp))))
         async with new_page(browser) as (page, cdp):
             await page.goto(address)

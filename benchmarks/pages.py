@@ -160,6 +160,21 @@ _CARDS = _many(
     <img alt="" src=x><button aria-pressed=false>Add <span>Item #</span></button></article>"""
 )
 
+MUTE = (
+    _TALL
+    + """<div aria-hidden=true><input value=a></div><div inert><input value=b></div>
+    <div style="visibility: hidden"><input value=c><select><option>d</select></div>"""
+    + _many("<p>filler # <input value='v#'></p>")
+)
+"""Fields of which assistive technology is not told, and others."""
+ASTRAY = (
+    MUTE
+    + """<details role=presentation>body</details><div role=presentation id=one>light</div><span id=two>light</span>
+    <script>for (const host of [one, two]) host.attachShadow({ mode: "closed" }).innerHTML = "in <b>closed</b> <slot>";
+    </script>"""
+)
+"""Parts that no script can reach, of elements that are not in the accessibility tree."""
+
 AWKWARD: Mapping[str, str] = {
     "boxes": _page(_BOXES),
     "right to left": _page(
@@ -181,6 +196,8 @@ AWKWARD: Mapping[str, str] = {
     "tables": _page(_TABLES),
     "cards": _page(_CARDS),
     "deep": _page("<div>" * 300 + "deep <a href=#>d</a>" + "</div>" * 300 + _TALL + _many("<p>after #")),
+    "mute": _page(MUTE),
+    "astray": _page(ASTRAY),
     "empty": "",
 }
 

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, CDPSession, Page, Route
 
-from benchmarks.pages import AWKWARD, ESCAPES, LISTS, rows
+from benchmarks.pages import ASTRAY, AWKWARD, ESCAPES, LISTS, MUTE, menus, rows
 from benchmarks.reference import Labels, measure, observe
 from harness.browser.reading.document_client import DocumentClient
 from harness.browser.reading.document_snapshot import read_document
@@ -20,6 +20,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 VIEWPORT = (1280, 720)
 VIEW = (0.0, 0.0, 1280.0, 720.0)
+MENU = f"<div hidden>{'<ul><li><a href=#>Choice</a></ul>' * 200}</div>"
+WAYS = ("described", "seen", "parts")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -57,11 +59,11 @@ async def questions(cdp: CDPSession) -> DocumentClient:
     return await DocumentClient.about(cdp, await frame_id(cdp), as_webarena=True)
 
 
-async def assert_same_as_reference(cdp: CDPSession, *ways: bool | None, calm_from: int = 5000) -> None:
-    """Text, lines, ids and boxes, before and after the clean-up; `ways` are values of `whole`."""
+async def assert_same_as_reference(cdp: CDPSession, *ways: str | None, calm_from: int = 5000) -> None:
+    """Text, lines, ids and boxes, before and after the clean-up."""
     reference = await observe(cdp, viewport=VIEWPORT, label=Labels())
-    for whole in ways:
-        reading = await read_document(await questions(cdp), view=VIEW, whole=whole, calm_from=calm_from)
+    for way in ways:
+        reading = await read_document(await questions(cdp), view=VIEW, way=way, calm_from=calm_from)
         ours = tree_webarena.print_tree(reading.nodes, reading.rects, viewport=VIEWPORT, label=Labels())
         assert ours.raw == reference.raw
         assert ours.text == reference.text
@@ -76,7 +78,7 @@ async def test_reading_gives_what_two_calls_per_node_give(page: Page, cdp: CDPSe
     await page.set_content(AWKWARD[name])
     for top in (0, 350, 1_000_000):
         await scroll(page, top)
-        await assert_same_as_reference(cdp, True, False)
+        await assert_same_as_reference(cdp, *WAYS)
 
 
 @pytest.mark.slow
@@ -95,7 +97,7 @@ async def test_what_far_away_elements_send_into_view_is_read(page: Page, cdp: CD
     await page.set_content(ESCAPES[name])
     for top in (0, 1_000_000):
         await scroll(page, top)
-        await assert_same_as_reference(cdp, False, calm_from=0)
+        await assert_same_as_reference(cdp, "parts", calm_from=0)
 
 
 @pytest.mark.slow
@@ -104,7 +106,7 @@ async def test_the_items_of_a_list_are_read_wherever_they_stand(page: Page, cdp:
     await page.set_content(LISTS[name])
     for top in (0, 4500, 1_000_000):
         await scroll(page, top)
-        await assert_same_as_reference(cdp, False, calm_from=0)
+        await assert_same_as_reference(cdp, "parts", calm_from=0)
 
 
 @pytest.mark.parametrize("name", ["plain", "hidden items"])
@@ -114,18 +116,44 @@ async def test_a_view_further_down_shows_the_same_however_it_is_found(page: Page
     texts = set()
     for calm_from in (0, 1_000_000):
         view = (0.0, 5000.0, 1280.0, 720.0)
-        reading = await read_document(await questions(cdp), view=view, whole=False, calm_from=calm_from)
+        reading = await read_document(await questions(cdp), view=view, way="parts", calm_from=calm_from)
         texts.add(tree_webarena.print_tree(reading.nodes, reading.rects, viewport=None, label=Labels()).raw)
     assert len(texts) == 1
     assert "item 3" in texts.pop()
 
 
-async def regions(cdp: CDPSession, *, whole: bool) -> list[Region]:
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(
+    ("content", "cheapest"),
+    [
+        (menus(50), "seen"),
+        (MUTE + MENU, "seen"),
+        (ASTRAY + MENU, "described"),
+        (f"<details open><summary>s</summary>{'<p>text</p>' * 150}</details>{MENU}", "described"),
+        (rows(3), "described"),
+        (rows(100), "parts"),
+    ],
+    ids=["menus", "mute", "astray", "many to measure", "all in view", "long"],
+)
+async def test_a_document_is_read_as_was_cheapest_last_time(
+    page: Page, cdp: CDPSession, content: str, cheapest: str
+) -> None:
+    await page.set_content(content)
+    ask = await questions(cdp)
+    reference = await observe(cdp, viewport=VIEWPORT, label=Labels())
+    for _ in range(3):
+        reading = await read_document(ask, view=VIEW, elements=900)
+        ours = tree_webarena.print_tree(reading.nodes, reading.rects, viewport=VIEWPORT, label=Labels())
+        assert ours.text == reference.text
+    assert ask.cheapest == cheapest
+
+
+async def regions(cdp: CDPSession, *, way: str) -> list[Region]:
     """What a walk takes whole, every position proven: CDP's node there has the rectangle the walk saw."""
     ask = await questions(cdp)
-    walk = await ask.walk(VIEW, whole=whole, calm_from=0)
+    walk = await ask.walk(VIEW, way=way, calm_from=0)
     for region in walk.regions:
-        outline = await ask.outline(region.handle)
+        outline = await ask.outline(region.root)
         assert len(outline.order) == region.size
         for position, box in region.boxes.items():
             assert await measure(cdp, outline.order[position]) == box
@@ -133,8 +161,8 @@ async def regions(cdp: CDPSession, *, whole: bool) -> list[Region]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("whole", [True, False])
-async def test_far_nodes_are_counted_where_positions_depend_on_them(page: Page, cdp: CDPSession, whole: bool) -> None:
+@pytest.mark.parametrize("way", ["described", "parts"])
+async def test_far_nodes_are_counted_where_positions_depend_on_them(page: Page, cdp: CDPSession, way: str) -> None:
     """They stand between nodes in view, and hold all that counts and all that does not."""
     far = """<div style='margin-top: 4000px'>far <b>x</b><!-- no --><template>no <i>no</i></template></div>
         <div>far <svg><g></g></svg><textarea>t</textarea></div><ul>"""
@@ -149,7 +177,7 @@ async def test_far_nodes_are_counted_where_positions_depend_on_them(page: Page, 
             document.querySelector("li").before("", "two", "three");
         }"""
     )
-    found = await regions(cdp, whole=whole)
+    found = await regions(cdp, way=way)
     assert max(max(region.boxes) for region in found) > 150 * 2 + 40 * 5
 
 
@@ -157,7 +185,7 @@ async def test_far_nodes_are_counted_where_positions_depend_on_them(page: Page, 
 async def test_far_items_do_not_count_for_the_region_before_them(page: Page, cdp: CDPSession) -> None:
     tall = f"<li>{'<a href=#>seen</a> ' * 30}<p style='line-height: 4000px'>tall</p></li>"
     await page.set_content(f"<title>P</title><ul>{tall}{'<li>far</li>' * 80}</ul>")
-    (region,) = await regions(cdp, whole=False)
+    (region,) = await regions(cdp, way="parts")
     assert region.size == 1 + 30 * 3 + 2
 
 
@@ -190,7 +218,7 @@ async def test_calm_parts_far_away_are_not_measured(page: Page, cdp: CDPSession,
     await cdp.send("Runtime.evaluate", {"expression": spy, "contextId": context})
     counts = []
     for calm_from in (0, 1_000_000):
-        await read_document(await questions(cdp), view=VIEW, whole=False, calm_from=calm_from)
+        await read_document(await questions(cdp), view=VIEW, way="parts", calm_from=calm_from)
         told = await cdp.send("Runtime.evaluate", {"expression": "measured", "contextId": context})
         counts.append(told["result"]["value"])
     assert counts[0] * times < counts[1] - counts[0]
@@ -211,7 +239,7 @@ async def test_reading_follows_mutations(page: Page, cdp: CDPSession) -> None:
             document.querySelector("nav").style.display = "contents";
         }"""
     )
-    await assert_same_as_reference(cdp, True, False)
+    await assert_same_as_reference(cdp, *WAYS)
 
 
 async def test_ids_count_down_the_page_and_stay_with_their_nodes(page: Page, cdp: CDPSession) -> None:

@@ -25,6 +25,8 @@ class RemoteObject(TypedDict, total=False):
     """The value itself, if it was asked for."""
     objectId: str
     """Its handle, if it is an object that stays in the page."""
+    deepSerializedValue: Any
+    """`{type, value}` as in WebDriver BiDi, if it was asked for."""
 
 
 class Send(Protocol):

@@ -24,6 +24,7 @@ _MOVED = (
     "frame was detached",
     "Frame was detached",
     "Inspected target navigated or closed",
+    "No node found for given backend id",
     "interrupted by another navigation",
 )
 _CLOSED = ("has been closed", "no object with guid", "No target with given id")

@@ -6,7 +6,7 @@ together travel together; `together` waits for all of them and raises the first 
 
 import asyncio
 import json
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -16,7 +16,7 @@ from playwright.async_api import CDPSession, Error
 from harness.actions import Box
 from harness.browser.ax_node import AXNode
 from harness.browser.driver.cdp_send import RemoteObject, sender
-from harness.browser.reading.dom_index import DomIndex, LoneNode, Region, build_index
+from harness.browser.reading.dom_index import DomIndex, Region, SeenNode, build_index, frame_of
 
 _WALK, _CALM, _MEASURE = (
     files("harness.browser.reading").joinpath(name).read_text(encoding="utf-8")
@@ -34,17 +34,22 @@ WORLD = "cairn"
 """Name of the isolated world our scripts run in."""
 _MOST_KEPT = 200
 """Nodes whose handles are kept for the next time; a handle keeps its node from being forgotten."""
+_BY_NODE = {"serialization": "deep", "maxDepth": 1, "additionalParameters": {"maxNodeDepth": 0}}
+"""Nodes are told by what WebDriver BiDi tells of them, their backendNodeId and their shadow tree among it."""
 _TOO_DEEP = "stack limit exceeded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """What of a document is in view, see `walk.js`: either one region, the document, or singles and regions."""
+    """What of a document is in view, and how to go on: see `walk.js`."""
 
-    singles: Sequence[LoneNode]
-    regions: Sequence[Region]
     title: str
     """Title of the document."""
+    way: str
+    nodes: Sequence[SeenNode]
+    mute: Collection[int]
+    """Of these, backendNodeIds of fields and the like of which assistive technology is not told."""
+    regions: Sequence[Region]
 
 
 class DocumentClient:
@@ -56,8 +61,12 @@ class DocumentClient:
         self._as_webarena = as_webarena
         self.world = world
         """Execution context of our world in the document."""
-        self.document = ""
-        """Handle of the document, as long as it lasts."""
+        self.document = 0
+        """backendNodeId of the document."""
+        self.cheapest: str | None = None
+        """The way that the last walk found cheapest."""
+        self.may_name = True
+        """Whether the nodes that are seen are enough to tell which ones no script can reach."""
         self._group = f"measured in {world}"
         self._measured: dict[int, str] = {}
         """Handles of nodes that were measured before: mostly they are measured again."""
@@ -71,27 +80,27 @@ class DocumentClient:
         """
         found = await sender(cdp)("Page.createIsolatedWorld", frameId=frame_id, worldName=WORLD)
         questions = cls(cdp, frame_id, found["executionContextId"], as_webarena=as_webarena)
-        questions.document = (await questions._run(_PREPARED, objectGroup=""))["objectId"]
+        prepared = await questions._run(_PREPARED, serializationOptions=_BY_NODE)
+        questions.document = prepared["deepSerializedValue"]["value"]["backendNodeId"]
         return questions
 
-    async def walk(self, view: Box, *, whole: bool | None, calm_from: int) -> Walk:
-        """Find what is in view, and begin to watch the document for changes."""
+    async def walk(self, view: Box, *, way: str | None, calm_from: int) -> Walk:
+        """Find what is in view, and begin to watch the document for changes; `way` None = the cheapest."""
         x, y, width, height = view
-        arguments = json.dumps([[x, y, x + width, y + height], whole, calm_from, self._as_webarena])[1:-1]
-        found = await self._run(f'window[Symbol.for("walk")]({arguments})')
-        if found["type"] == "string":
-            data = json.loads(found["value"])
-            region = Region.parse(self.document, *data["regions"], *data["frames"])
-            return Walk(singles=(), regions=(region,), title=data["title"])
-        properties = await self._send("Runtime.getProperties", objectId=found["objectId"], ownProperties=True)
-        entries = {int(one["name"]): one["value"] for one in properties["result"] if one["name"].isdigit()}
-        data = json.loads(entries[0]["value"])
-        handles = [entries[number]["objectId"] for number in range(1, len(entries))]
-        alone, whole_ones = handles[: len(data["singles"])], handles[len(data["singles"]) :]
+        arguments = json.dumps([[x, y, x + width, y + height], way, self.may_name, calm_from, self._as_webarena])[1:-1]
+        answer = await self._run(f'window[Symbol.for("walk")]({arguments})', serializationOptions=_BY_NODE)
+        value = answer["deepSerializedValue"]["value"]
+        found = [] if isinstance(value, str) else [one["value"] for one in value]
+        data = json.loads(found.pop(0) if found else value)
+        self.cheapest = data["cheapest"]
+        count = len(data["nodes"])
+        roots = [root["backendNodeId"] for root in found[count:]] or [self.document]
         return Walk(
-            singles=[LoneNode.parse(*pair) for pair in zip(alone, data["singles"], strict=True)],
-            regions=[Region.parse(*one) for one in zip(whole_ones, data["regions"], data["frames"], strict=True)],
             title=data["title"],
+            way=data["way"],
+            nodes=[SeenNode.parse(*pair) for pair in zip(found[:count], data["nodes"], strict=True)],
+            mute={found[index]["backendNodeId"] for index in data["mute"]},
+            regions=[Region.parse(*one) for one in zip(roots, data["regions"], data["frames"], strict=False)],
         )
 
     async def changed(self) -> bool:
@@ -99,7 +108,7 @@ class DocumentClient:
         return bool((await self._run(_CHANGED, returnByValue=True))["value"])
 
     async def let_go(self) -> None:
-        """Give back the handles of what was walked."""
+        """Give back the handle of what the walk named."""
         await self._send("Runtime.releaseObjectGroup", objectGroup=_GROUP)
 
     async def tree(self) -> Sequence[AXNode]:
@@ -107,31 +116,29 @@ class DocumentClient:
         # With the described DOM some 90 kB a step of the demo shop, and most of a step's processor time.
         return await self._nodes("getFullAXTree", frameId=self._frame_id)
 
-    async def subtree(self, handle: str) -> Sequence[AXNode]:
+    async def subtree(self, backend: int) -> Sequence[AXNode]:
         """Accessibility nodes of and below a node. Chromium answers with its next frame."""
-        return await self._nodes("queryAXTree", objectId=handle)
+        return await self._nodes("queryAXTree", backendNodeId=backend)
 
-    async def node(self, handle: str = "", *, backend: int = 0) -> AXNode:
+    async def node(self, backend: int) -> AXNode:
         """The accessibility node of one DOM node."""
-        which: dict[str, str | int] = {"objectId": handle} if handle else {"backendNodeId": backend}
-        return (await self._nodes("getPartialAXTree", fetchRelatives=False, **which))[0]
+        return (await self._nodes("getPartialAXTree", fetchRelatives=False, backendNodeId=backend))[0]
 
-    async def outline(self, handle: str) -> DomIndex:
+    async def outline(self, backend: int) -> DomIndex:
         """The DOM below a node; empty when it is too deep to be sent."""
         try:
             # Not a layout snapshot, of a third of the size: it leaves out what is inside fields and widgets, which is
             # printed.
-            answer = await self._send("DOM.describeNode", objectId=handle, depth=-1, pierce=True)
+            answer = await self._send("DOM.describeNode", backendNodeId=backend, depth=-1, pierce=True)
         except Error as exc:
             if _TOO_DEEP not in str(exc.message):
                 raise
             return DomIndex()
         return build_index(answer["node"])
 
-    async def has_closed_tree(self, handle: str) -> bool:
-        """Whether an element has a shadow tree that is not open."""
-        answer = await self._send("DOM.describeNode", objectId=handle, depth=0)
-        return any(root["shadowRootType"] != "open" for root in answer["node"].get("shadowRoots", ()))
+    async def frame_of(self, backend: int) -> str | None:
+        """The id of the frame that an element holds."""
+        return frame_of((await self._send("DOM.describeNode", backendNodeId=backend, depth=0))["node"])
 
     async def measure(self, wanted: Mapping[int, Sequence[int]]) -> dict[int, Box | None]:
         """Rectangles of nodes no script can reach.

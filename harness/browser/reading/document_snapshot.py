@@ -1,24 +1,30 @@
 """One reading of one document: its accessibility nodes in view and their rectangles, as `tree_*` want them.
 
-Chromium gives rectangles to scripts and accessibility nodes to CDP, and the two know a node by different names. So a
-script walks the document once and finds what is in view (`walk.js`); then the accessibility nodes are asked for, of the
-whole document when it is small, else of the subtrees in view and, one by one, of their ancestors; and a
-description of the same subtrees ties the two together by document order (`outline`). Only what no script can reach
-(inner parts of inputs, closed shadow trees) is measured separately. The result is what the slow way, two calls per
-accessibility node, gives; its cost follows the viewport.
+Chromium gives rectangles to scripts and accessibility nodes to CDP. So a script walks the document once and finds what
+is in view (`walk.js`); then the accessibility nodes are asked for, of the whole document when it is small, else of the
+subtrees in view and, one by one, of their ancestors. The two are tied together by the nodes that the script names, or,
+where nearly everything is in view, by document order: a description of the same subtree counts alike (`outline`). Only
+what no script can reach (inner parts of inputs, closed shadow trees) is measured separately. The result is what the
+slow way, two calls per accessibility node, gives; its cost follows the viewport.
 """
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness.actions import Box
 from harness.browser.ax_node import AXNode
 from harness.browser.reading.document_client import DocumentClient, Walk, together
-from harness.browser.reading.dom_index import DomIndex, LoneNode, Region, ShadowTree
+from harness.browser.reading.dom_index import DomIndex, Region, SeenNode, ShadowTree
 
 EVERYTHING: Box = (-1e9, -1e9, 2e9, 2e9)
 
+_SMALL = 250
+"""Elements of a document that costs less to be read whole than to be asked what is in view first."""
+_MEDIUM = 1000
+"""Elements of a document that is read as was cheapest last time, without being asked first."""
+_MOST_MEASURED = 100
+"""Nodes that are measured one by one rather than described."""
 _ROUNDS = 20
 _MUTE = frozenset({"focusable", "editable"})
 
@@ -48,37 +54,41 @@ async def read_document(
     ask: DocumentClient,
     *,
     view: Box = EVERYTHING,
-    whole: bool | None = None,
+    way: str | None = None,
     calm_from: int = 5000,
-    small: bool = False,
+    elements: int = 0,
 ) -> DocumentSnapshot:
     """Read a document.
 
     Args:
         view: What counts as in view, in client coordinates of the document.
-        whole: Whether to fetch the whole accessibility tree or only parts; None = what is cheaper.
+        way: How to read it, as in `walk.js`; None = what is cheaper.
         calm_from: Number of elements from which on it is worth finding out which need not be measured.
-        small: The document is known to be small: it is asked for whole, together with what is in view.
+        elements: How many it has; 0 = not known. Of a small document all is asked for at the same time.
 
     Raises:
         playwright.async_api.Error: The document went away, or the page did.
     """
-    if small and whole is None:
-        # Chromium answers in the order of asking, so the walk comes first here as well.
-        walk, *found = await together(ask.walk(view, whole=True, calm_from=calm_from), *_everything(ask))
-        return await _Reader(ask).finish_whole(walk, *found)
-    walk = await ask.walk(view, whole=whole, calm_from=calm_from)
-    if walk.singles:
-        reader = _Reader(ask)
-        if await reader.fetch_parts(walk.regions, walk.singles):
-            return await reader.finish_parts(walk)
-        walk = await ask.walk(view, whole=True, calm_from=calm_from)
-    return await _Reader(ask).finish_whole(walk, *await together(*_everything(ask)))
+    if way is None and 0 < elements <= _MEDIUM:
+        way = ask.cheapest or ("described" if elements <= _SMALL else None)
+    # Chromium answers in the order of asking, so the walk comes first everywhere.
+    if way in _WHOLE:
+        walk, *found = await together(ask.walk(view, way=way, calm_from=calm_from), *_WHOLE[way](ask))
+    else:
+        walk = await ask.walk(view, way=way, calm_from=calm_from)
+        found = await together(*_WHOLE[walk.way](ask)) if walk.way in _WHOLE else []
+    reader = _Reader(ask)
+    if walk.way == "described":
+        return await reader.finish_described(walk, *found)
+    snapshot = await (reader.finish_seen(walk, *found) if walk.way == "seen" else reader.read_parts(walk))
+    return snapshot or await read_document(ask, view=view, way="described", calm_from=calm_from)
 
 
-def _everything(ask: DocumentClient) -> tuple[Awaitable[Any], ...]:
-    """What is asked of a whole document after the walk; Chromium answers in this order."""
-    return ask.outline(ask.document), ask.tree(), ask.changed()
+_WHOLE: Mapping[str | None, Callable[[DocumentClient], tuple[Awaitable[Any], ...]]] = {
+    "described": lambda ask: (ask.outline(ask.document), ask.tree(), ask.changed()),
+    "seen": lambda ask: (ask.tree(), ask.changed(), ask.let_go()),
+}
+"""What is asked of a document after the walk, in order."""
 
 
 class _Reader:
@@ -93,10 +103,10 @@ class _Reader:
         self._owners: dict[int, tuple[str, Box]] = {}
         """Frame id and contents by the element that holds the frame."""
 
-    async def finish_whole(
+    async def finish_described(
         self, walk: Walk, outline: DomIndex, nodes: Sequence[AXNode], changed: bool
     ) -> DocumentSnapshot:
-        """Put together what was fetched of a whole document."""
+        """Put together what was fetched of a described document."""
         self._place(walk.regions[0], outline)
         self._add(nodes)
         self._root = nodes[0]["nodeId"]
@@ -104,23 +114,52 @@ class _Reader:
         await self._measure(nodes)
         return self._reading(walk, nodes, changed=changed)
 
-    async def finish_parts(self, walk: Walk) -> DocumentSnapshot:
-        """Put together what `fetch_parts` fetched."""
+    async def finish_seen(self, walk: Walk, nodes: Sequence[AXNode], changed: bool, _: None) -> DocumentSnapshot | None:
+        """Put together what was fetched of a document whose nodes in view are named; None = only a description tells
+        which of its nodes no script can reach.
+        """
+        self._add(nodes)
+        self._root = nodes[0]["nodeId"]
+        nodes = self._reachable()
+        hosts = {one.backend for one in walk.nodes if one.has_closed_tree}
+        if not hosts - {node.get("backendDOMNodeId") for node in nodes} <= set(walk.mute):
+            self._ask.may_name = False
+            return None  # what is in them hangs anywhere
+        inside: set[str] = set()
+        for node in nodes:
+            backend = node.get("backendDOMNodeId", 0)
+            if node["nodeId"] not in inside:
+                self._settled.add(backend)
+            if node["nodeId"] in inside or backend in hosts:
+                inside.update(node["childIds"])
+        for one in walk.nodes:
+            self._settle(one.backend, one.box)
+        if len(self._unknown(nodes)) > _MOST_MEASURED:
+            self._ask.may_name = False
+            return None
+        await together(self._measure(nodes), *(self._own(one.backend, one.frame) for one in walk.nodes if one.frame))
+        return self._reading(walk, nodes, changed=changed)
+
+    async def _own(self, backend: int, contents: Box) -> None:
+        """Note whose frame an element holds."""
+        if (frame := await self._ask.frame_of(backend)) is not None:
+            self._owners[backend] = frame, contents
+
+    async def read_parts(self, walk: Walk) -> DocumentSnapshot | None:
+        """Fetch what the walk chose; None = the parts hang together in a way only the whole tree can tell."""
+        *outlines, nodes = await together(
+            *(self._fetch(region.root) for region in walk.regions),
+            together(*(self._fetch_one(one) for one in walk.nodes)),
+        )
+        for region, outline in zip(walk.regions, outlines, strict=True):
+            self._place(region, outline)
+        self._root = nodes[0]["nodeId"]
+        if not await self._close_gaps():
+            return None
         nodes = self._reachable()
         await self._measure(nodes)
         changed, _ = await together(self._ask.changed(), self._ask.let_go())
         return self._reading(walk, nodes, changed=changed)
-
-    async def fetch_parts(self, regions: Sequence[Region], singles: Sequence[LoneNode]) -> bool:
-        """Fetch what the walk chose; False = the parts hang together in a way only the whole tree can tell."""
-        *outlines, nodes = await together(
-            *(self._fetch(region.handle) for region in regions),
-            together(*(self._fetch_one(one) for one in singles)),
-        )
-        for region, outline in zip(regions, outlines, strict=True):
-            self._place(region, outline)
-        self._root = nodes[0]["nodeId"]
-        return await self._close_gaps()
 
     def _reading(self, walk: Walk, nodes: Sequence[AXNode], *, changed: bool) -> DocumentSnapshot:
         rects: dict[str, Box] = {}
@@ -134,25 +173,19 @@ class _Reader:
                 frames.append(Frame(id=frame_id, owner=node["nodeId"], box=box))
         return DocumentSnapshot(title=walk.title, nodes=nodes, rects=rects, frames=frames, changed=changed)
 
-    async def _fetch(self, handle: str) -> DomIndex:
-        nodes, outline = await together(self._ask.subtree(handle), self._ask.outline(handle))
+    async def _fetch(self, backend: int) -> DomIndex:
+        nodes, outline = await together(self._ask.subtree(backend), self._ask.outline(backend))
         self._add(nodes)
         described: DomIndex = outline
         return described
 
-    async def _fetch_one(self, single: LoneNode) -> AXNode:
+    async def _fetch_one(self, single: SeenNode) -> AXNode:
         """Fetch a node, and with it the closed shadow tree it may have."""
-        node: AXNode
-        if single.may_host:
-            node, has_closed_tree = await together(
-                self._ask.node(single.handle), self._ask.has_closed_tree(single.handle)
-            )
-        else:
-            node, has_closed_tree = await self._ask.node(single.handle), False
+        node = await self._ask.node(single.backend)
         self._add([node])
         self._settle(node.get("backendDOMNodeId", 0), single.box)
-        if has_closed_tree and node["childIds"]:
-            outline = await self._fetch(single.handle)
+        if single.has_closed_tree and node["childIds"]:
+            outline = await self._fetch(single.backend)
             # What scripts reach of it is a part of its own if it is in view, widgets included.
             self._settled.update(outline.order, outline.pseudo)
             self._settled.update(*(inner.order for inner in outline.inners if inner.host is not None))
@@ -204,7 +237,7 @@ class _Reader:
             # Below 1 are the ids of nodes that are in no DOM and cannot be asked for.
             if any(int(key) <= 0 for key in missing):
                 return False
-            self._add(await together(*(self._ask.node(backend=int(key)) for key in missing)))
+            self._add(await together(*(self._ask.node(int(key)) for key in missing)))
             if not missing <= self._nodes.keys():
                 return False
         return False
@@ -226,9 +259,12 @@ class _Reader:
             stack.extend(reversed(node["childIds"]))
         return nodes
 
+    def _unknown(self, nodes: Iterable[AXNode]) -> set[int]:
+        return {node["backendDOMNodeId"] for node in nodes if _may_say(node)} - self._settled
+
     async def _measure(self, nodes: Iterable[AXNode]) -> None:
         """Measure by themselves nodes of which nothing is known yet."""
-        backends = {node["backendDOMNodeId"] for node in nodes if _may_say(node)} - self._settled
+        backends = self._unknown(nodes)
         wanted: dict[int, Sequence[int]] = {
             inner.root: inner.order for inner in self._inners if not backends.isdisjoint(inner.order)
         }

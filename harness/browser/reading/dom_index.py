@@ -20,8 +20,8 @@ _SPECIAL = frozenset({"pseudoElements", "shadowRoots", "frameId"})
 class Region:
     """A subtree to be read whole, as the script saw it."""
 
-    handle: str
-    """Remote object id of its root."""
+    root: int
+    """Its backendNodeId."""
     size: int
     boxes: Mapping[int, Box]
     """By position, of what is in view; a box of zeros: it is not, but parts no script can reach may be."""
@@ -29,23 +29,36 @@ class Region:
     """By position, the contents of frames in view."""
 
     @classmethod
-    def parse(cls, handle: str, boxes: Sequence[float], frames: Sequence[float]) -> "Region":
-        return cls(handle=handle, size=int(boxes[0]), boxes=_by_position(boxes[1:]), frames=_by_position(frames))
+    def parse(cls, root: int, boxes: Sequence[float], frames: Sequence[float]) -> "Region":
+        return cls(root=root, size=int(boxes[0]), boxes=_by_position(boxes[1:]), frames=_by_position(frames))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoneNode:
-    """A node above regions, or too small to be one."""
+class SeenNode:
+    """A node that the script named."""
 
-    handle: str
-    may_host: bool
-    """Whether it may have a closed shadow tree."""
+    backend: int
+    has_closed_tree: bool
+    """Whether it has a shadow tree that is not open: closed, or the browser's own."""
     box: Box | None
+    """None = not in view."""
+    frame: Box | None
+    """The contents of the frame it is."""
 
     @classmethod
-    def parse(cls, handle: str, numbers: Sequence[float]) -> "LoneNode":
-        _, *box = numbers
-        return cls(handle=handle, may_host=bool(numbers[0]), box=(box[0], box[1], box[2], box[3]) if box else None)
+    def parse(cls, serialized: Mapping[str, Any], numbers: Sequence[float]) -> "SeenNode":
+        """From what WebDriver BiDi tells of a node, and what the script does."""
+        shadow = serialized.get("shadowRoot")
+        return cls(
+            backend=serialized["backendNodeId"],
+            has_closed_tree=shadow is not None and shadow["value"]["mode"] != "open",
+            box=_box(numbers[:4]),
+            frame=_box(numbers[4:]),
+        )
+
+
+def _box(numbers: Sequence[float]) -> Box | None:
+    return (numbers[0], numbers[1], numbers[2], numbers[3]) if numbers else None
 
 
 def _by_position(numbers: Sequence[float]) -> dict[int, Box]:
@@ -77,6 +90,15 @@ class DomIndex:
     """Owner to frame id."""
 
 
+def frame_of(described: Mapping[str, Any]) -> str | None:
+    """The id of the frame that an element holds."""
+    # What an object or embed of another process holds may be the browser's own: a viewer.
+    if "frameId" in described and ("contentDocument" in described or described["nodeName"] in _FRAMES):
+        frame: str = described["frameId"]
+        return frame
+    return None
+
+
 def build_index(described: Mapping[str, Any]) -> DomIndex:
     """Count the nodes of a described subtree."""
     found = DomIndex()
@@ -99,9 +121,8 @@ def _note_special(
 ) -> Iterator[tuple[Mapping[str, Any], list[int]]]:
     """Take note of what an element holds beside its children; its shadow trees are to be counted before them."""
     found.pseudo.extend(pseudo["backendNodeId"] for pseudo in node.get("pseudoElements", ()))
-    # What an object or embed of another process holds may be the browser's own: a viewer.
-    if "frameId" in node and ("contentDocument" in node or node["nodeName"] in _FRAMES):
-        found.frames[node["backendNodeId"]] = node["frameId"]
+    if (frame := frame_of(node)) is not None:
+        found.frames[node["backendNodeId"]] = frame
     for root in node.get("shadowRoots", ()):
         inside = order
         if root["shadowRootType"] != "open":

@@ -20,8 +20,6 @@ from harness.browser.reading.document_client import DocumentClient, together
 from harness.browser.reading.document_snapshot import read_document
 
 _DEEPEST = 8
-_FEW = 250
-"""Elements of a page that costs less to be read whole than to be asked what is in view first."""
 
 
 class FrameDocument(NamedTuple):
@@ -35,10 +33,7 @@ class ReadHints(NamedTuple):
 
     held: FrameDocument | None = None
     elements: int = 0
-
-    @property
-    def is_small(self) -> bool:
-        return 0 < self.elements <= _FEW
+    """0 = not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +114,7 @@ class Collector:
         collected = PageSnapshot()
         place = _Place(document=Document(loader=held.loader, session=cdp), view=view)
         try:
-            await self._read(page, collected, place, ask, small=hints.is_small)
+            await self._read(page, collected, place, ask, elements=hints.elements)
         except Error:
             # What was prepared may be what failed: the next reading prepares anew.
             self._ready.pop(cdp, None)
@@ -134,11 +129,11 @@ class Collector:
         return ready[1]
 
     async def _read(
-        self, page: Page, collected: PageSnapshot, place: _Place, ask: DocumentClient, *, small: bool = False
+        self, page: Page, collected: PageSnapshot, place: _Place, ask: DocumentClient, *, elements: int = 0
     ) -> None:
         place = replace(place, document=replace(place.document, world=ask.world))
         x, y = place.document.corner
-        reading = await read_document(ask, view=_moved(place.view, -x, -y), small=small)
+        reading = await read_document(ask, view=_moved(place.view, -x, -y), elements=elements)
         frame = str(len(collected.documents)) if place.owner else ""
         collected.documents[frame] = place.document
         collected.title = collected.title if frame else reading.title

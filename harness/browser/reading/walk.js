@@ -10,16 +10,25 @@
 // in view, as pages hide such boxes and draw their own at the label, and accessibility says the label's text with the box
 // only; and the pages that objects hold are frames.
 //
-// Every element and text node gets its position in document order: a host before its open shadow tree, that before the
-// host's children. The answer's first entry is a JSON string, the others are the nodes it speaks of, singles before
-// regions; when the string alone is the answer, reading the whole document is cheaper, and it is the only region.
-//   title   of the document
-//   singles [whether it may have a closed shadow tree, x, y, width, height] of nodes to be asked for one by one, without
-//           rectangle when not in view; the document is the first
-//   regions [size, position, x, y, width, height, …] of subtrees to be asked for whole; positions count from the
-//           subtree's root, a rectangle of zeros stands for a host whose inner parts may be in view though it is not
-//   frames  per region [position, x, y, width, height, …] of the contents of its frames
-(findCalm, view, whole, least, asWebarena) => {
+// The answer's first entry is a JSON string, the others are nodes that it speaks of. There are three ways to go on from
+// here, and `way` is one of them, or null for the cheapest:
+//   parts      ask for some nodes one by one, and for some subtrees, called regions
+//   described  ask for the whole accessibility tree, and for a description of the document, which is the only region
+//   seen       ask for the whole tree; the answer names the nodes in view, and those that may have parts in view that no
+//              script can reach (`mayName`: this may be the cheapest)
+// Entries of the string:
+//   title     of the document
+//   way       that was taken
+//   cheapest  way; that of small documents does not depend on `way`
+//   nodes     [x, y, width, height] of each node, [] when not in view; of `seen`, with the contents of a frame after it.
+//             Of `parts`, the document is the first
+//   mute      positions in `nodes` of fields and the like that assistive technology is not told of
+//   regions   [size, position, x, y, width, height, …] of each region. Every element and text node has a position in
+//             document order, which counts from the region's root: a host before its open shadow tree, that before the
+//             host's children. A rectangle of zeros stands for a host whose inner parts may be in view though it is not.
+//             Their roots follow the nodes, unless it is the document
+//   frames    per region [position, x, y, width, height, …] of the contents of its frames
+(findCalm, view, way, mayName, least, asWebarena) => {
   "use strict";
   const [left, top, right, bottom] = view;
   const getter = (owner, name) => {
@@ -81,7 +90,8 @@
   };
 
   // Costs in µs, measured; only their proportions matter. A text has one more accessibility node per line.
-  const SINGLE = 300, HOST = 450, REGION = 700, NODE = 90, BULK = 2000, WAIT = 15000;
+  const SINGLE = 300, REGION = 700, NODE = 90, BULK = 2000, WAIT = 15000;
+  const TOLD = 3; // of what a node of a description costs, for a node of the answer
   const linesOf = (height) => Math.max(1, Math.round(height / 18));
 
   const FAR = 2000; // more than a line of text can stick out of its block
@@ -142,10 +152,11 @@
 
   // Runs of siblings that are left out of `position`: { after: position before them, first, end: where they end }.
   const gaps = [];
-  const leaveOut = (first, end, elements) => {
+  const leaveOut = (first, end, elements, isShown = true) => {
     if (first === end) return;
     gaps.push({ after: position - 1, first, end });
-    weight += 2 * elements; // of a page's nodes about half are texts
+    leftOut += 2 * elements; // of a page's nodes about half are texts
+    if (isShown) weight += 2 * elements;
   };
   const count = ({ first, end }) => {
     let total = 0;
@@ -158,13 +169,17 @@
   };
 
   let position = 0;
+  let leftOut = 0;
   let weight = 0;
+  let shown = 0;
+  const strangers = [];
   const visitText = (node) => {
     const here = position++;
     range.selectNode(node);
     const rect = range.getBoundingClientRect();
     weight += linesOf(rect.height);
     if (!isSeen(rect)) return null;
+    shown++;
     return { node, here, rect, kids: [], cost: SINGLE, whole: false };
   };
   const visit = (node, isElement) => {
@@ -179,6 +194,10 @@
     if (isElement) {
       const found = box(node);
       const name = nodeName(node);
+      if (found.width === 0 && found.height === 0 && getComputedStyle(node).display === "none") {
+        leaveOut(firstChild(node), null, elementsBelow(node), false);
+        return null;
+      }
       sealed = isOpaque(node, name);
       if (isSeen(found)) rect = found;
       else if (!asWebarena && name === "INPUT") rect = labelRect(node);
@@ -187,6 +206,8 @@
         return null;
       }
       candidate = rect !== null || (sealed && mayReach(node, found));
+      if (candidate) shown++;
+      else if (hosts.has(name) && shadowRoot(node) === null) strangers.push(node);
       if (name === "TEXTAREA") weight += linesOf(node.scrollHeight);
       const root = shadowRoot(node);
       if (calm?.turned.has(node) || root !== null || name.includes("-")) turns = 1;
@@ -196,7 +217,7 @@
     descend(node, kids);
     turned -= turns;
     if (!candidate && kids.length === 0 && isElement) return null;
-    let cost = isElement && hosts.has(nodeName(node)) ? HOST : SINGLE;
+    let cost = SINGLE;
     for (const kid of kids) cost += kid.cost;
     const asWhole = REGION + NODE * (weight - before);
     const whole = sealed || (isElement && asWhole < cost);
@@ -220,11 +241,16 @@
     leaveOut(near.end, null, near.below);
   };
   const root = visit(document, false);
-  const bulk = whole ?? BULK + NODE * weight <= WAIT + root.cost;
+  const bulk = BULK + NODE * weight <= WAIT + root.cost;
+  // Far nodes are left out of a calm document, and with them those that may have a closed shadow tree.
+  const isMostlyHidden = mayName && calm === null && TOLD * (shown + strangers.length) < position + leftOut;
+  const cheapest = !bulk ? "parts" : isMostlyHidden ? "seen" : "described";
+  way ??= cheapest;
 
-  const data = { singles: [], regions: [], frames: [] };
-  const singles = [];
-  const regions = [];
+  const data = { way, cheapest, nodes: [], mute: [], regions: [], frames: [] };
+  const nodes = [];
+  const roots = [];
+  const list = (rect) => [rect.x, rect.y, rect.width, rect.height];
   const contents = (element, rect) => {
     const style = getComputedStyle(element);
     const space = (side) => parseFloat(style[`border${side}Width`]) + parseFloat(style[`padding${side}`]);
@@ -234,7 +260,7 @@
   const collect = (record, place, boxes, frames) => {
     const { rect, node } = record;
     const here = place(record.here);
-    if (rect) boxes.push(here, rect.x, rect.y, rect.width, rect.height);
+    if (rect) boxes.push(here, ...list(rect));
     else if (record.candidate) boxes.push(here, 0, 0, 0, 0);
     if (rect && holders.includes(nodeName(node))) frames.push(here, ...contents(node, rect));
     for (const kid of record.kids) collect(kid, place, boxes, frames);
@@ -250,19 +276,35 @@
     const frames = [];
     collect(record, place, boxes, frames);
     boxes[0] = place(end);
-    regions.push(record.node);
+    roots.push(record.node);
     data.regions.push(boxes);
     data.frames.push(frames);
   };
+  const tell = (node, numbers) => {
+    nodes.push(node);
+    data.nodes.push(numbers);
+  };
   const take = (record) => {
     if (record.whole) return takeWhole(record);
-    const { rect, node } = record;
-    singles.push(node);
-    data.singles.push([hosts.has(nodeName(node)), ...(rect ? [rect.x, rect.y, rect.width, rect.height] : [])]);
+    tell(record.node, record.rect ? list(record.rect) : []);
     for (const kid of record.kids) take(kid);
   };
-  if (bulk) takeWhole(root);
-  else {
+  const isMute = (element) =>
+    !Element.prototype.checkVisibility.call(element, { visibilityProperty: true }) ||
+    Element.prototype.closest.call(element, "[inert], [aria-hidden=true]") !== null;
+  const takeSeen = ({ node, rect, candidate, sealed, kids }) => {
+    if (sealed && isMute(node)) data.mute.push(nodes.length);
+    if (rect) tell(node, [...list(rect), ...(holders.includes(nodeName(node)) ? contents(node, rect) : [])]);
+    else if (candidate) tell(node, []);
+    kids.forEach(takeSeen);
+  };
+  if (way === "described") {
+    takeWhole(root);
+    roots.pop();
+  } else if (way === "seen") {
+    takeSeen(root);
+    strangers.forEach((node) => tell(node, []));
+  } else {
     take(root);
     strays.forEach(takeWhole);
   }
@@ -276,5 +318,5 @@
   window[key] = watch;
   data.title = getter(Document, "title")(document);
   const told = JSON.stringify(data);
-  return singles.length ? [told, ...singles, ...regions] : told;
+  return nodes.length ? [told, ...nodes, ...roots] : told; // a list would have to be let go of
 }
