@@ -225,10 +225,6 @@ class BrowserSession:
         self.settler.watch(self.tabs.current)
         self.traffic.action_begins()
 
-    async def arrive(self) -> Tab:
-        """Wait for the document of the current tab, and make ready to read it; `look` waits for the rest."""
-        return (await self.settler.reach(early=True, meanwhile=self._prepare)).tab
-
     async def look(self, *, image: bool = False, recorded: Observation | None = None) -> LiveObservation:
         """Settle, and observe the current tab.
 
