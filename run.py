@@ -8,6 +8,9 @@ if __name__ == "__main__":
     from harness.collector import collect_rarely
 
     collect_rarely()
+    from harness.runner.executors.prestart import prestart
+
+    prestart(sys.argv[1:])
     from harness.cli import run  # to import it is part of what the person waits for
 
     sys.exit(run(sys.argv[1:], begun=begun))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.evaluation.first_worker import PLAYER
+from harness.runner.executors.prestart import PLAYER
 
 pytestmark = pytest.mark.integration
 

@@ -12,7 +12,7 @@ from harness.api import Executor, WorkerHandle
 from harness.evaluation.agent_registry import session_kind
 from harness.evaluation.builder import build_executor, pending_policy
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
-from harness.evaluation.first_worker import PLAYER, worker_processes
+from harness.evaluation.first_worker import worker_processes
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.task_files import provide_files
 from harness.journal.store import WORKER_LOG
@@ -30,6 +30,7 @@ from harness.runner.capacity import (
     resolve_parallelism,
 )
 from harness.runner.executors.early_launch import launched_early
+from harness.runner.executors.prestart import PLAYER
 from harness.runner.executors.remote_store import StoreServer
 from harness.runner.executors.supervisor import Launch, SupervisorConfig, Timeouts, run_supervised
 from harness.runner.executors.worker_losses import WorkerLosses

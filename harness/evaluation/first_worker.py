@@ -7,21 +7,20 @@ that takes long.
 
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.journal.store import WORKER_LOG
 from harness.runner.executors.early_launch import launched_early
-from harness.runner.executors.local_workers import local_worker
+from harness.runner.executors.local_workers import local_worker, prestarted_worker
+from harness.runner.executors.prestart import PLAYER, take
 from harness.runner.process_tree import tag_environment
 from harness.settings.executor import ExecutorSettings
 
 if TYPE_CHECKING:
+    from harness.api import WorkerHandle
     from harness.runner.executors.supervisor import Launch
-
-PLAYER = ("-m", "harness.evaluation.worker_main")
-"""Arguments of Python that make a process a worker."""
 
 
 @asynccontextmanager
@@ -33,8 +32,19 @@ async def first_worker(executor: ExecutorSettings, folder: Path) -> AsyncIterato
         return
     tag_environment(folder)  # so that the next start finds it, should this one be killed
     with _tidied(folder):
-        async with launched_early(worker_processes(folder), 1) as launch:
+        async with launched_early(_prestarted_first(folder), 1) as launch:
             yield launch
+
+
+def _prestarted_first(folder: Path) -> "Launch":
+    """As `worker_processes`; the first is the one that was started before the run was known, if there is one."""
+    start = worker_processes(folder)
+
+    def launch(number: int) -> AbstractAsyncContextManager["WorkerHandle"]:
+        process = take()
+        return start(number) if process is None else prestarted_worker(process, folder, folder / WORKER_LOG)
+
+    return launch
 
 
 def worker_processes(folder: Path) -> "Launch":

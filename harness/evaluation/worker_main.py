@@ -18,10 +18,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from threading import Lock, Thread
 
 from harness import __version__
+from harness.browser.driver.driver_start import begin_driver, end_driver
 from harness.config import Config
 from harness.config.config_tree import build_redactor
 from harness.episode.job import Job
@@ -29,13 +31,14 @@ from harness.errors import ConfigError, HarnessError, JournalError, UsageError
 from harness.escape import VisibleFormatter
 from harness.evaluation.embedded import EmbeddedServers, check_reach
 from harness.evaluation.run_context import WorkerContext
-from harness.evaluation.worker_pool import WorkerPool, build_workers
+from harness.evaluation.worker_pool import MODEL_CLIENT, WorkerPool, build_workers
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
 from harness.journal.index import EpisodeResult
 from harness.journal.store import RunFolder, lock_token
 from harness.llm.permits import OutageNoted, PermitGranted, RejectionNoted, RemoteRateLimiter
 from harness.protocols import ProgressEvent
 from harness.runner.executors.ipc import MOST_SAID, check_data, encode_message, read_messages_blocking
+from harness.runner.executors.prestart import FLAG, be_introduced
 from harness.runner.executors.remote_host import RemoteHost
 from harness.runner.executors.remote_store import RemoteStore, Store, StoreReceived
 from harness.runner.executors.worker_messages import (
@@ -131,7 +134,10 @@ def say(data: bytes) -> None:
 
 async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
     """Run the worker as the first message of the supervisor says."""
-    if (setup := _setup(said)) is None:
+    if FLAG in sys.argv:  # else it is about to be told
+        begin_driver()
+    if (setup := await asyncio.to_thread(_setup, said)) is None:
+        await end_driver()
         return
     config = Config.of_tree(setup.config)
     redactor = build_redactor(config.tree(), setup.secrets, setup.readable)
@@ -217,8 +223,14 @@ def _log(redactor: Redactor) -> None:
 
 
 def main() -> int:
-    said = read_messages_blocking(open(0, "rb", closefd=False))  # a separate file: `sys.stdin` is closed at exit
+    pipe = open(0, "rb", closefd=False)  # a separate file: `sys.stdin` is closed at exit
+    said = read_messages_blocking(pipe)
     with InternalErrorGuard("worker", redact=lambda text: without_secrets(text, ()), keeps=False) as fault:
+        if FLAG in sys.argv:
+            # Most runs ask a model, and while this one is composed there is a core for it.
+            Thread(target=import_module, args=(MODEL_CLIENT,), daemon=True).start()
+            if not be_introduced(pipe):
+                return 0
         return _main(said, fault)
     return fault.code
 

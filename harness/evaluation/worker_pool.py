@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+MODEL_CLIENT = "harness.llm.http_client"
+"""The module whose library takes half a second of one processor to import."""
 _LONGEST_WHY = 500
 
 
@@ -111,8 +113,8 @@ async def _models(context: WorkerContext, closing: AsyncExitStack, progress: Pro
     from harness.evaluation.model_builder import Models, RequestCounter
 
     if context.config.llm.kind != "none" or context.config.judge.model:
-        # The client's library takes half a second of one processor to import, in which the browser can come up.
-        await asyncio.to_thread(import_module, "harness.llm.http_client")
+        # Meanwhile the browser can come up.
+        await asyncio.to_thread(import_module, MODEL_CLIENT)
 
     def notice(text: str) -> None:
         logger.warning("%s", text)

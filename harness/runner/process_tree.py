@@ -22,6 +22,8 @@ WORKER_MARK = "CAIRN_WORKER"
 """Variable with the number of the worker that a process belongs to."""
 HOOK_MARK = "CAIRN_HOOK"
 _MARKS = (MARK, WORKER_MARK, HOOK_MARK)
+UNMARKED = "0" * 16
+"""In place of a mark, of a process that does not know its run yet."""
 _LOOKS = 5
 _EXEC_S = 0.01
 """Between two looks at a process that has no environment yet."""
@@ -36,6 +38,21 @@ _TELLING = frozenset({"DEBUG", "DEBUGP", "DEBUG_FILE", "PWDEBUG"})
 def tag_environment(folder: Path) -> None:
     """Mark the environment, so that every process started from now on inherits the mark of this run."""
     os.environ[MARK] = _name(folder)
+
+
+def mark_oneself(folder: Path) -> None:
+    """Mark this process, which was started as `UNMARKED`, and what it starts from now on.
+
+    Raises:
+        OSError, ValueError: Its environment cannot be written.
+    """
+    # Where the kernel shows it from, in the memory it was started with: `os.environ` changes a copy.
+    at = Path("/proc/self/environ").read_bytes().index(f"{MARK}={UNMARKED}".encode()) + len(MARK) + 1
+    begin = int(Path("/proc/self/stat").read_text("utf-8").rpartition(")")[2].split()[47])  # env_start, see proc(5)
+    with Path("/proc/self/mem").open("r+b", buffering=0) as memory:
+        memory.seek(begin + at)
+        memory.write(_name(folder).encode())
+    tag_environment(folder)
 
 
 def marks(folder: Path, worker: int) -> dict[str, str]:

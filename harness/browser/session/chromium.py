@@ -12,19 +12,18 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType, TracebackType
 
 import psutil
-from playwright.async_api import Browser, Error, Playwright, async_playwright
+from playwright.async_api import Browser, Error, Playwright
 
 from harness.api import Artifacts, Benchmark
 from harness.browser.acting.clipboard import BrowserClipboard
 from harness.browser.driver import executable
-from harness.browser.driver.cdp_receive import patch_json
-from harness.browser.driver.child_environment import browser_environment, driver_environment
+from harness.browser.driver.child_environment import browser_environment
 from harness.browser.driver.chromium_flags import switches
 from harness.browser.driver.devtools_pipe import DevToolsPipe
+from harness.browser.driver.driver_start import start_driver
 from harness.browser.driver.frame_queue import SWITCHES as ON_DEMAND
 from harness.browser.driver.frame_queue import FrameQueue
 from harness.browser.driver.memory_watch import MemoryWatch
@@ -255,11 +254,7 @@ class ChromiumPool:
     async def _try_launch(self) -> "_Life":
         path = await asyncio.to_thread(executable.find, self._settings.executable, headless=self._settings.headless)
         try:
-            _keep_compiled()
-            driver = async_playwright()
-            with driver_environment():
-                playwright = await driver.start()
-            patch_json(driver)
+            playwright = await start_driver()
         except Error as exc:
             raise BrowserCrashed(f"the browser's driver does not start: {first_line(exc)}") from exc
         sandbox = os.geteuid() != 0  # Chromium refuses root its sandbox
@@ -402,14 +397,3 @@ async def _stop(playwright: Playwright) -> None:
             await playwright.stop()
     except (TimeoutError, Error) as exc:
         logger.warning("the browser's driver did not stop: %s", exc)
-
-
-def _keep_compiled() -> None:
-    """Let playwright's driver keep its code compiled: it starts with a third less work, in every worker.
-
-    Not in a world-writable folder, because the files in it are executed; without a writable folder Chromium starts as
-    usual.
-    """
-    # This saves a fifth of a second for each worker.
-    with suppress(RuntimeError):  # a user without a home
-        os.environ.setdefault("NODE_COMPILE_CACHE", str(Path("~/.cache/cairn/driver").expanduser()))
