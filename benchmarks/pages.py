@@ -174,6 +174,13 @@ ASTRAY = (
     </script>"""
 )
 """Parts that no script can reach, of elements that are not in the accessibility tree."""
+_FAR_HOSTS = (
+    _TALL
+    + "<p>near</p><div style='height: 5000px'></div><x-far></x-far><div id=far></div>"
+    + """<script>for (const [host, top] of [[document.querySelector("x-far"), 60], [far, 120]])
+    host.attachShadow({ mode: "closed" }).innerHTML = `<b style='position: fixed; top: ${top}px'>fixed ${top}</b>`;
+    </script>"""
+)
 
 AWKWARD: Mapping[str, str] = {
     "boxes": _page(_BOXES),
@@ -197,6 +204,7 @@ AWKWARD: Mapping[str, str] = {
     "cards": _page(_CARDS),
     "deep": _page("<div>" * 300 + "deep <a href=#>d</a>" + "</div>" * 300 + _TALL + _many("<p>after #")),
     "mute": _page(MUTE),
+    "far hosts": _page(_FAR_HOSTS),
     "astray": _page(ASTRAY),
     "empty": "",
 }

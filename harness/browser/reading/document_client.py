@@ -94,11 +94,13 @@ class DocumentClient:
         data = json.loads(found.pop(0) if found else value)
         self.cheapest = data["cheapest"]
         count = len(data["nodes"])
+        nodes = [SeenNode.parse(*pair) for pair in zip(found[:count], data["nodes"], strict=True)]
+        sure = count - data["empties"]
         roots = [root["backendNodeId"] for root in found[count:]] or [self.document]
         return Walk(
             title=data["title"],
             way=data["way"],
-            nodes=[SeenNode.parse(*pair) for pair in zip(found[:count], data["nodes"], strict=True)],
+            nodes=nodes[:sure] + [node for node in nodes[sure:] if node.has_closed_tree],
             mute={found[index]["backendNodeId"] for index in data["mute"]},
             regions=[Region.parse(*one) for one in zip(roots, data["regions"], data["frames"], strict=False)],
         )

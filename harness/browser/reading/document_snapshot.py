@@ -175,6 +175,12 @@ class _Reader:
 
     async def _fetch(self, backend: int) -> DomIndex:
         nodes, outline = await together(self._ask.subtree(backend), self._ask.outline(backend))
+        if not nodes:  # what the accessibility tree leaves out may have children there
+            left_out = await self._ask.node(backend)
+            below = [int(key) for key in left_out.get("childIds", ())]
+            nodes = [
+                node for part in await together(*(self._ask.subtree(key) for key in below if key > 0)) for node in part
+            ]
         self._add(nodes)
         described: DomIndex = outline
         return described
@@ -184,7 +190,7 @@ class _Reader:
         node = await self._ask.node(single.backend)
         self._add([node])
         self._settle(node.get("backendDOMNodeId", 0), single.box)
-        if single.has_closed_tree and node["childIds"]:
+        if single.has_closed_tree:
             outline = await self._fetch(single.backend)
             # What scripts reach of it is a part of its own if it is in view, widgets included.
             self._settled.update(outline.order, outline.pseudo)

@@ -22,6 +22,7 @@
 //   cheapest  way; that of small documents does not depend on `way`
 //   nodes     [x, y, width, height] of each node, [] when not in view; of `seen`, with the contents of a frame after it.
 //             Of `parts`, the document is the first
+//   empties   how many of the nodes, the last ones, only matter if they have a closed shadow tree
 //   mute      positions in `nodes` of fields and the like that assistive technology is not told of
 //   regions   [size, position, x, y, width, height, …] of each region. Every element and text node has a position in
 //             document order, which counts from the region's root: a host before its open shadow tree, that before the
@@ -173,6 +174,7 @@
   let weight = 0;
   let shown = 0;
   const strangers = [];
+  const empties = []; // what is in view of a widget is often in a closed shadow tree of an element without size, far away
   const visitText = (node) => {
     const here = position++;
     range.selectNode(node);
@@ -201,13 +203,15 @@
       sealed = isOpaque(node, name);
       if (isSeen(found)) rect = found;
       else if (!asWebarena && name === "INPUT") rect = labelRect(node);
-      else if (!sealed && isFar(node, found)) {
+      candidate = rect !== null || (sealed && mayReach(node, found));
+      if (candidate) shown++;
+      else if ((hosts.has(name) || name.includes("-")) && shadowRoot(node) === null) {
+        (found.width && found.height ? strangers : empties).push(node);
+      }
+      if (rect === null && !sealed && isFar(node, found)) {
         leaveOut(firstChild(node), null, elementsBelow(node));
         return null;
       }
-      candidate = rect !== null || (sealed && mayReach(node, found));
-      if (candidate) shown++;
-      else if (hosts.has(name) && shadowRoot(node) === null) strangers.push(node);
       if (name === "TEXTAREA") weight += linesOf(node.scrollHeight);
       const root = shadowRoot(node);
       if (calm?.turned.has(node) || root !== null || name.includes("-")) turns = 1;
@@ -243,11 +247,11 @@
   const root = visit(document, false);
   const bulk = BULK + NODE * weight <= WAIT + root.cost;
   // Far nodes are left out of a calm document, and with them those that may have a closed shadow tree.
-  const isMostlyHidden = mayName && calm === null && TOLD * (shown + strangers.length) < position + leftOut;
+  const isMostlyHidden = mayName && calm === null && TOLD * (shown + strangers.length + empties.length) < position + leftOut;
   const cheapest = !bulk ? "parts" : isMostlyHidden ? "seen" : "described";
   way ??= cheapest;
 
-  const data = { way, cheapest, nodes: [], mute: [], regions: [], frames: [] };
+  const data = { way, cheapest, nodes: [], empties: 0, mute: [], regions: [], frames: [] };
   const nodes = [];
   const roots = [];
   const list = (rect) => [rect.x, rect.y, rect.width, rect.height];
@@ -303,9 +307,11 @@
     roots.pop();
   } else if (way === "seen") {
     takeSeen(root);
-    strangers.forEach((node) => tell(node, []));
+    for (const node of [...strangers, ...empties]) tell(node, []);
   } else {
     take(root);
+    for (const node of empties) tell(node, []);
+    data.empties = empties.length;
     strays.forEach(takeWhole);
   }
 
