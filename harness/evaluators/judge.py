@@ -4,9 +4,10 @@ Its reply is stored unchanged in the verdict, and a reply without a verdict is
 an error, never a 0.
 """
 
+import asyncio
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 
 from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
@@ -55,8 +56,12 @@ class JudgeSession:
         recorded: JudgeReplies | None = None,
         *,
         clock: Callable[[], float] = time.time,
+        asking: MutableMapping[str, asyncio.Lock] | None = None,
     ) -> None:
+        """`asking`: shared by sessions with the same `recorded` that go on at the same time."""
         self._recorded = recorded
+        self._asking = {} if asking is None else asking
+        """By question: the same one waits for the reply to the first."""
         self._clock = clock
         self._dialect = dialect
         self._replies: list[str | None] = []
@@ -122,14 +127,15 @@ class JudgeSession:
                 "messages": [plain(one) for one in question.messages],
             }
         )
-        if self._recorded is not None and (known := self._recorded.said(key)) is not None:
-            return known
-        reply = await _asked(judge, question)
-        judged = Judged(key=key, reply=reply.text, model=reply.model, usage=reply.usage, at=self._clock())
-        _check(judged, judge.name)
-        if self._recorded is not None:
-            await self._recorded.keep(judged, reply.raw, () if is_ours else question.messages)
-        return judged
+        async with self._asking.setdefault(key, asyncio.Lock()):
+            if self._recorded is not None and (known := self._recorded.said(key)) is not None:
+                return known
+            reply = await _asked(judge, question)
+            judged = Judged(key=key, reply=reply.text, model=reply.model, usage=reply.usage, at=self._clock())
+            _check(judged, judge.name)
+            if self._recorded is not None:
+                await self._recorded.keep(judged, reply.raw, () if is_ours else question.messages)
+            return judged
 
 
 async def _asked(judge: Judge, question: JudgeQuestion) -> Reply:

@@ -9,7 +9,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -155,6 +155,8 @@ class JudgeCheck:
     log: JudgmentLog
     at_once: int = 4
     clock: Callable[[], float] = time.time
+    asking: dict[str, asyncio.Lock] = field(default_factory=dict)
+    """Questions of trajectories that have one in common: it is paid for once."""
     tell: Callable[[int, int], None] = lambda done, total: None
     """Hears how many trajectories are judged."""
 
@@ -192,7 +194,7 @@ class JudgeCheck:
         recorded = RecordedEpisode(
             task=_task(label, trajectory), closed=_closed(trajectory), trajectory=steps, artifacts=files
         )
-        session = JudgeSession(self.judge, CORRECTED, self.log, clock=self.clock)
+        session = JudgeSession(self.judge, CORRECTED, self.log, clock=self.clock, asking=self.asking)
         verdict, unread = None, False
         try:
             finding = await self.method.evaluate_judged(recorded, JudgeForEpisode(session, recorded))
