@@ -100,6 +100,13 @@ async def test_what_far_away_elements_send_into_view_is_read(page: Page, cdp: CD
         await assert_same_as_reference(cdp, "parts", calm_from=0)
 
 
+async def test_an_element_that_the_walk_names_twice_is_read(page: Page, cdp: CDPSession) -> None:
+    """It has no height, and holds what is in view: Chromium says the second time only that it was there before."""
+    await page.set_content(ESCAPES["float"])
+    await scroll(page, 1_000_000)
+    await assert_same_as_reference(cdp, "parts", calm_from=0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LISTS)
 async def test_the_items_of_a_list_are_read_wherever_they_stand(page: Page, cdp: CDPSession, name: str) -> None:

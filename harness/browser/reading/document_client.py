@@ -90,7 +90,7 @@ class DocumentClient:
         arguments = json.dumps([[x, y, x + width, y + height], way, self.may_name, calm_from, self._as_webarena])[1:-1]
         answer = await self._run(f'window[Symbol.for("walk")]({arguments})', serializationOptions=_BY_NODE)
         value = answer["deepSerializedValue"]["value"]
-        found = [] if isinstance(value, str) else [one["value"] for one in value]
+        found = [] if isinstance(value, str) else _values(value)
         data = json.loads(found.pop(0) if found else value)
         self.cheapest = data["cheapest"]
         count = len(data["nodes"])
@@ -201,6 +201,12 @@ class DocumentClient:
             raise Error(f"the document cannot be read: {answer['exceptionDetails']}")
         result: RemoteObject = answer["result"]
         return result
+
+
+def _values(serialized: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """The values of a list; a node that is in it again is only a reference to the first time."""
+    named = {one.get("weakLocalObjectReference"): one["value"] for one in serialized if "value" in one}
+    return [one["value"] if "value" in one else named[one["weakLocalObjectReference"]] for one in serialized]
 
 
 async def together(*calls: Awaitable[Any]) -> list[Any]:
