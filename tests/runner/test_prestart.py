@@ -15,6 +15,8 @@ from harness.runner.executors.local_workers import prestarted_worker
 from harness.runner.executors.prestart import prestart, take
 from harness.runner.process_tree import MARK, UNMARKED, find_orphans, marks
 
+pytestmark = pytest.mark.skipif(not module._can_mark(), reason="no process can write its environment here")
+
 PROJECT = Path(__file__).resolve().parents[2]
 WORKER = """
 import os, sys

@@ -19,7 +19,7 @@
 // Entries of the string:
 //   title     of the document
 //   way       that was taken
-//   cheapest  way; that of small documents does not depend on `way`
+//   cheapest  way, for the next time
 //   nodes     [x, y, width, height] of each node, [] when not in view; of `seen`, with the contents of a frame after it.
 //             Of `parts`, the document is the first
 //   empties   how many of the nodes, the last ones, only matter if they have a closed shadow tree
@@ -297,7 +297,7 @@
     !Element.prototype.checkVisibility.call(element, { visibilityProperty: true }) ||
     Element.prototype.closest.call(element, "[inert], [aria-hidden=true]") !== null;
   const takeSeen = ({ node, rect, candidate, sealed, kids }) => {
-    if (sealed && isMute(node)) data.mute.push(nodes.length);
+    if (candidate && sealed && isMute(node)) data.mute.push(nodes.length);
     if (rect) tell(node, [...list(rect), ...(holders.includes(nodeName(node)) ? contents(node, rect) : [])]);
     else if (candidate) tell(node, []);
     kids.forEach(takeSeen);
