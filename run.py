@@ -4,13 +4,18 @@ import sys
 import time
 
 if __name__ == "__main__":
-    begun = time.monotonic()
-    from harness.collector import collect_rarely
+    try:
+        begun = time.monotonic()
+        from harness.collector import collect_rarely
 
-    collect_rarely()
-    from harness.runner.executors.prestart import prestart
+        collect_rarely()
+        from harness.runner.executors.prestart import prestart
 
-    prestart(sys.argv[1:])
-    from harness.cli import run  # to import it is part of what the person waits for
+        prestart(sys.argv[1:])
+        from harness.cli import run  # to import it is part of what the person waits for
 
-    sys.exit(run(sys.argv[1:], begun=begun))
+        sys.exit(run(sys.argv[1:], begun=begun))
+    except KeyboardInterrupt:  # while it imports or composes; later it is the run's
+        from harness.errors import ExitCode
+
+        sys.exit(ExitCode.INTERRUPTED)

@@ -46,9 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Before argparse, because hydra reads all that follows.
     if given[:1] == ["run"]:
         begun = time.monotonic()
-        from harness.cli import run  # and hydra, which readers of runs do without
+        try:
+            from harness.cli import run  # and hydra, which readers of runs do without
 
-        return run(given[1:], program="harness run", begun=begun)
+            return run(given[1:], program="harness run", begun=begun)
+        except KeyboardInterrupt:  # while it imports or composes; later it is the run's
+            return ExitCode.INTERRUPTED
     with InternalErrorGuard("harness", redact=lambda text: without_secrets(text, given)) as fault:
         return _main(given)
     return fault.code

@@ -11,10 +11,12 @@ import keyword
 import re
 import tokenize
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+
+from tests.walked import nodes_in, nodes_of
 
 PROJECT = Path(__file__).resolve().parent.parent
 HARNESS = PROJECT / "harness"
@@ -71,14 +73,14 @@ def resolves(parts: list[str]) -> bool:
             at = at / f"{part}.py"
         else:
             source = at / "__init__.py" if at.is_dir() else at
-            return source.exists() and part in bound(parsed(source))  # members of it are looked for as words
+            return source.exists() and part in bound(nodes_of(source))  # members of it are looked for as words
     return True
 
 
-def bound(tree: ast.AST) -> set[str]:
+def bound(nodes: Iterable[ast.AST]) -> set[str]:
     """All names that occur in a piece of code."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 found.add(name)
@@ -95,12 +97,12 @@ def bound(tree: ast.AST) -> set[str]:
 def known() -> Known:
     known = Known()
     for path in HARNESS.rglob("*.py"):
-        tree = parsed(path)
-        names = bound(tree)
-        known.words |= names | texts(tree) | set(path.relative_to(PROJECT).with_suffix("").parts)
-        for node in ast.walk(tree):
+        nodes = nodes_of(path)
+        names = bound(nodes)
+        known.words |= names | texts(nodes) | set(path.relative_to(PROJECT).with_suffix("").parts)
+        for node in nodes:
             if isinstance(node, ast.ClassDef):
-                known.classes[node.name] |= bound(node)
+                known.classes[node.name] |= bound(nodes_in(node))
                 known.bases[node.name] |= {ast.unparse(base).split(".")[-1].partition("[")[0] for base in node.bases}
         known.modules[path.parent.name if path.name == "__init__.py" else path.stem] |= names
         known.modules[path.parent.name] |= {path.stem}
@@ -116,11 +118,11 @@ def known() -> Known:
 @cache
 def plain_words() -> set[str]:
     """What settings, variables and attributes are called: no module is meant by these."""
-    return {name for path in HARNESS.rglob("*.py") for name in variables(parsed(path))}
+    return {name for path in HARNESS.rglob("*.py") for name in variables(nodes_of(path))}
 
 
-def variables(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def variables(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         match node:
             case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.keyword(arg=str(name)):
                 yield name
@@ -135,22 +137,17 @@ def others() -> Iterator[Path]:
     yield PROJECT / "pyproject.toml"
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_bytes())
-
-
-def docstrings(tree: ast.AST) -> Iterator[ast.Constant]:
+def docstrings(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
     """Docstrings, and the texts that stand below a constant or a field to explain it."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.value
 
 
-def texts(tree: ast.AST) -> set[str]:
+def texts(nodes: Iterable[ast.AST]) -> set[str]:
     """The words of code that are names: keys, settings, names of files and commands."""
-    explained = {id(one) for one in docstrings(tree)}
-    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in explained)
+    explained = {id(one) for one in docstrings(nodes)}
+    constants = (node for node in nodes if isinstance(node, ast.Constant) and id(node) not in explained)
     named = (one.value for one in constants if isinstance(one.value, str) and re.fullmatch(r"[\w./-]+", one.value))
     return {word for text in named for word in re.findall(r"\w+", text)}
 
@@ -161,7 +158,7 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix == ".md":
         yield 1, CODE_BLOCK.sub(lambda block: "\n" * block[0].count("\n"), source)
         return
-    yield from ((one.lineno, str(one.value)) for one in docstrings(parsed(path)))
+    yield from ((one.lineno, str(one.value)) for one in docstrings(nodes_of(path)))
     if not QUOTED_COMMENT.search(source):  # few files have one, and tokens of all take half the time of this test
         return
     for token in tokenize.generate_tokens(io.StringIO(source).readline):

@@ -1,7 +1,7 @@
 """Classes of settings, and what repeats their fields: read from the source, so that nothing is imported for it."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -19,9 +19,9 @@ class DataClass:
     """Whether it says what one of its fields means as a setting."""
 
 
-def data_classes(trees: Iterable[ast.Module]) -> dict[str, DataClass]:
+def data_classes(modules: Iterable[Iterable[ast.AST]]) -> dict[str, DataClass]:
     found = {}
-    for node in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+    for node in (node for nodes in modules for node in nodes if isinstance(node, ast.ClassDef)):
         if any("dataclass" in ast.unparse(one) for one in node.decorator_list):
             lines = [one for one in node.body if isinstance(one, ast.AnnAssign)]
             found[node.name] = DataClass(
@@ -37,10 +37,13 @@ def _calls(value: ast.expr | None) -> str:
     return ast.unparse(value.func) if isinstance(value, ast.Call) else ""
 
 
-def copies(trees: Iterable[ast.Module]) -> Iterator[str]:
-    """A sentence for each class that has the fields of a class of settings, and for each call that copies them."""
-    trees = list(trees)
-    classes = data_classes(trees)
+def copies(modules: Iterable[Sequence[ast.AST]]) -> Iterator[str]:
+    """A sentence for each class that has the fields of a class of settings, and for each call that copies them.
+
+    A module is all nodes of its tree.
+    """
+    modules = list(modules)
+    classes = data_classes(modules)
     of_settings = {name for name, one in classes.items() if one.declares or name.endswith("Settings")}
 
     def above(name: str) -> set[str]:
@@ -59,11 +62,11 @@ def copies(trees: Iterable[ast.Module]) -> Iterator[str]:
             if len(both) >= _FEW and 2 * len(both) >= min(len(fields), len(others)):
                 yield f"{one} and {other} both have {', '.join(both)}"
     known = [set(single(name)) for name in of_settings]
-    yield from (said for tree in trees for said in _copying(tree, known))
+    yield from (said for nodes in modules for said in _copying(nodes, known))
 
 
-def _copying(tree: ast.Module, known: list[set[str]]) -> Iterator[str]:
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+def _copying(nodes: Iterable[ast.AST], known: list[set[str]]) -> Iterator[str]:
+    for call in (node for node in nodes if isinstance(node, ast.Call)):
         taken: dict[str, set[str]] = {}
         for keyword in call.keywords:
             if isinstance(keyword.value, ast.Attribute) and keyword.value.attr == keyword.arg:

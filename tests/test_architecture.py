@@ -3,16 +3,19 @@ nothing.
 """
 
 import ast
+import gc
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 from tests.named_things import PAGES, dangling, exists
 from tests.settings_classes import copies
+from tests.walked import nodes_in, nodes_of
 
 PROJECT = Path(__file__).resolve().parent.parent
 HARNESS = PROJECT / "harness"
@@ -105,9 +108,13 @@ MODULES = sorted(HARNESS.rglob("*.py"))
 ON_SHELF = sorted((HARNESS / "plugins").rglob("*.py"))
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_bytes())
+@pytest.fixture(scope="module", autouse=True)
+def uncollected() -> Iterator[None]:
+    """The garbage collector does not search the million nodes: not now, and not when pytest ends."""
+    gc.disable()
+    yield
+    nodes_of.cache_clear()
+    gc.enable()
 
 
 def _doors() -> set[str]:
@@ -135,7 +142,7 @@ def floor_of(room: str) -> int:
 
 
 def imports_of(path: Path) -> Iterator[str]:
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -215,13 +222,13 @@ def test_modules_and_functions_stay_readable() -> None:
         source, name = path.read_text(), path.relative_to(HARNESS)
         if source.count("\n") > 500:
             wrong.append(f"{name} has {source.count(chr(10))} lines, more than 500")
-        wrong += [f"{name}: {fault}" for fault in faults_of(tree_of(path), path)]
+        wrong += [f"{name}: {fault}" for fault in faults_of(nodes_of(path), path)]
     assert wrong == []
 
 
-def faults_of(tree: ast.Module, path: Path) -> Iterator[str]:
+def faults_of(nodes: Iterable[ast.AST], path: Path) -> Iterator[str]:
     """What a module must not hold: long functions, broad excepts, and text that is run as Python."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() if (node.end_lineno or 0) - node.lineno >= 60:
                 yield f"{node.name} is longer than 60 lines"
@@ -264,9 +271,9 @@ def test_only_one_module_calls_fsync() -> None:
 def test_the_faults_are_found() -> None:
     text = "def f():\n" + "    1\n" * 60 + "try: eval('1')\nexcept Exception: pass\ntry: 1\nexcept: exec('1')\n"
     text += "path.read_text()\npath.write_text('ä')\nopen(path, 'w')\nsubprocess.run(command, text=True)\n"
-    assert len(list(faults_of(ast.parse(text), Path("x.py")))) == 9
+    assert len(list(faults_of(nodes_in(ast.parse(text)), Path("x.py")))) == 9
     named = "path.read_text('utf-8')\nopen(path, 'rb')\nsubprocess.run(command, text=True, encoding='utf-8')\n"
-    assert list(faults_of(ast.parse(named), Path("x.py"))) == []
+    assert list(faults_of(nodes_in(ast.parse(named)), Path("x.py"))) == []
 
 
 def test_files_are_text_whatever_the_locale(tmp_path: Path) -> None:
@@ -322,14 +329,14 @@ def test_the_core_names_no_plugin() -> None:
         (str(path.relative_to(HARNESS)), node.value)
         for path in MODULES
         if room_of(path) not in PLUGINS and path not in tables
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and "harness.plugins." in node.value
     ]
     assert [one for one in found if one[1].count("\n") < 3 and "former name" not in one[1]] == []
 
 
 def test_a_setting_is_declared_once_and_handed_on_in_its_own_class() -> None:
-    assert list(copies(tree_of(path) for path in MODULES)) == []
+    assert list(copies(nodes_of(path) for path in MODULES)) == []
 
 
 def test_a_copy_of_settings_is_seen() -> None:
@@ -347,7 +354,7 @@ class Limits:
 def made(settings):
     return Budget(steps=settings.steps, tokens=settings.tokens, cost=settings.cost)
 """
-    assert list(copies([ast.parse(source)])) == [
+    assert list(copies([nodes_in(ast.parse(source))])) == [
         "LimitSettings and Limits both have cost, steps, tokens",
         "Budget(…) copies cost, steps, tokens of settings",
     ]

@@ -10,10 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harness.errors import ExitCode
 from harness.runner.executors import prestart as module
 from harness.runner.executors.local_workers import prestarted_worker
 from harness.runner.executors.prestart import prestart, take
 from harness.runner.process_tree import MARK, UNMARKED, find_orphans, marks
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not module._can_mark(), reason="no process can write its environment here")
 
@@ -120,8 +122,29 @@ def test_a_refused_start_leaves_no_process(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2, done.stderr
-    left = [one.pid for one in psutil.process_iter() if one.pid != os.getpid() and _has(one, mark)]
-    assert left == []
+    assert _marked(mark) == []
+
+
+@pytest.mark.integration
+def test_a_start_that_is_interrupted_while_it_imports_shows_no_traceback_and_leaves_no_process(tmp_path: Path) -> None:
+    mark = {"CAIRN_TEST": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "run.py", "task=smoke", f"run.root={tmp_path}"],
+        cwd=PROJECT,
+        env=os.environ | mark,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as start:
+        assert start.stdout is not None
+        wait_until(lambda: bool(psutil.Process(start.pid).children()))
+        start.send_signal(signal.SIGINT)
+        assert b"Traceback" not in start.stdout.read()
+    assert start.returncode == ExitCode.INTERRUPTED
+    wait_until(lambda: _marked(mark) == [])
+
+
+def _marked(mark: dict[str, str]) -> list[int]:
+    return [one.pid for one in psutil.process_iter() if one.pid != os.getpid() and _has(one, mark)]
 
 
 def _has(process: psutil.Process, mark: dict[str, str]) -> bool:
