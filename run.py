@@ -7,8 +7,10 @@ if __name__ == "__main__":
     try:
         begun = time.monotonic()
         from harness.collector import collect_rarely
+        from harness.standard_streams import open_missing_streams
 
         collect_rarely()
+        open_missing_streams()
         from harness.runner.executors.prestart import prestart
 
         prestart(sys.argv[1:])

@@ -15,6 +15,7 @@ from harness.escape import flat, print_any_character
 from harness.files.disk import foreseen
 from harness.internal_error import InternalErrorGuard, without_secrets
 from harness.registry import Registry
+from harness.standard_streams import open_missing_streams
 
 if TYPE_CHECKING:  # a protocol, whose records a start without them need not import
     from contextlib import AbstractAsyncContextManager
@@ -41,6 +42,7 @@ COMMANDS = Registry(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the first argument names; returns the exit code."""
     collect_rarely()
+    open_missing_streams()
     print_any_character()
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Before argparse, because hydra reads all that follows.

@@ -1,5 +1,6 @@
 """The first worker begins before its run is known, and is the run's like any other afterwards."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -92,6 +93,15 @@ def test_a_start_that_may_need_none_starts_none(arguments: list[str]) -> None:
 
 def test_a_machine_with_one_core_starts_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    prestart(["task=smoke"])
+    assert not module._waiting
+
+
+def test_a_machine_that_has_no_room_for_one_starts_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
     prestart(["task=smoke"])
     assert not module._waiting
 

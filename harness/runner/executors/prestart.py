@@ -31,14 +31,17 @@ def prestart(arguments: Sequence[str]) -> None:
     """Start a worker, if arguments of `run.py` look like those of a run that needs one, and there is a core for it."""
     if not _can_mark() or len(os.sched_getaffinity(0)) < 2 or not _may_play(arguments):
         return
-    process = subprocess.Popen(
-        [sys.executable, *PLAYER, FLAG],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # without a run there is no log; what fails in it fails in the next worker, too
-        env={**worker_environment(os.environ), MARK: UNMARKED},
-        start_new_session=True,  # as of other workers: Ctrl-C is the run's
-    )
+    try:
+        process = subprocess.Popen(
+            [sys.executable, *PLAYER, FLAG],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # without a run there is no log; what fails in it fails in the next worker, too
+            env={**worker_environment(os.environ), MARK: UNMARKED},
+            start_new_session=True,  # as of other workers: Ctrl-C is the run's
+        )
+    except OSError:  # a limit of processes or files: a run that needs more of them says so
+        return
     _waiting.append(process)
     atexit.register(_end)
 
