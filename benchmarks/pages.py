@@ -181,6 +181,12 @@ _FAR_HOSTS = (
     host.attachShadow({ mode: "closed" }).innerHTML = `<b style='position: fixed; top: ${top}px'>fixed ${top}</b>`;
     </script>"""
 )
+FIELDS_IN_A_HOST = _page(
+    f"<section id=whole>{_many('<p>text # <a href=#>l#</a></p>')}<p style='margin-top: 5000px'>far"
+    + f"{_many('<p>text # <a href=#>l#</a></p>', 200)}<input value='in a field'><textarea>in an area</textarea></section>"
+    + """<script>whole.attachShadow({ mode: "closed" }).innerHTML = "<p>in</p><slot></slot>"</script>"""
+)
+"""Parts of the browser's own widgets, which belong to an element whose shadow tree is closed."""
 
 AWKWARD: Mapping[str, str] = {
     "boxes": _page(_BOXES),
@@ -206,6 +212,7 @@ AWKWARD: Mapping[str, str] = {
     "mute": _page(MUTE),
     "far hosts": _page(_FAR_HOSTS),
     "astray": _page(ASTRAY),
+    "fields in a host": FIELDS_IN_A_HOST,
     "empty": "",
 }
 

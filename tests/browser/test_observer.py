@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, CDPSession, Page, Route
 
-from benchmarks.pages import ASTRAY, AWKWARD, ESCAPES, LISTS, MUTE, menus, rows
+from benchmarks.pages import ASTRAY, AWKWARD, ESCAPES, FIELDS_IN_A_HOST, LISTS, MUTE, menus, rows
 from benchmarks.reference import Labels, measure, observe
 from harness.browser.reading.document_client import DocumentClient
 from harness.browser.reading.document_snapshot import read_document
@@ -105,6 +105,15 @@ async def test_an_element_that_the_walk_names_twice_is_read(page: Page, cdp: CDP
     await page.set_content(ESCAPES["float"])
     await scroll(page, 1_000_000)
     await assert_same_as_reference(cdp, "parts", calm_from=0)
+
+
+async def test_what_is_in_a_field_is_read_wherever_the_field_is(page: Page, cdp: CDPSession) -> None:
+    await page.set_content(FIELDS_IN_A_HOST)
+    await scroll(page, 1_000_000)
+    for way in WAYS:
+        reading = await read_document(await questions(cdp), view=VIEW, way=way)
+        ours = tree_webarena.print_tree(reading.nodes, reading.rects, viewport=VIEWPORT, label=Labels())
+        assert "StaticText 'in a field'" in ours.raw and "StaticText 'in an area'" in ours.raw
 
 
 @pytest.mark.slow

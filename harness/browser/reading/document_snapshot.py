@@ -219,6 +219,7 @@ class _Reader:
         for inner in outline.inners:
             if inner.host is None or inner.host in region.boxes:
                 self._inners.append(inner)
+                self._settled.difference_update(inner.order)  # as a widget in an element with a closed shadow tree
             else:
                 self._settled.update(inner.order)
         for position, box in region.boxes.items():
