@@ -174,6 +174,14 @@ ASTRAY = (
     </script>"""
 )
 """Parts that no script can reach, of elements that are not in the accessibility tree."""
+HIDDEN_HOSTS = _page(
+    _TALL
+    + "<x-menu style='display: none'>light</x-menu><div hidden><p>p<x-menu>light</x-menu></div>"
+    + _many("<p>text # <a href=#>l#</a></p>")
+    + """<iframe srcdoc='in a frame'></iframe><script>for (const host of document.querySelectorAll("x-menu"))
+    host.attachShadow({ mode: "open" }).innerHTML = "in <b>open</b> <slot></slot>"</script>"""
+)
+"""Open shadow trees of elements that are not displayed, before a frame."""
 _FAR_HOSTS = (
     _TALL
     + "<p>near</p><div style='height: 5000px'></div><x-far></x-far><div id=far></div>"
@@ -183,7 +191,8 @@ _FAR_HOSTS = (
 )
 FIELDS_IN_A_HOST = _page(
     f"<section id=whole>{_many('<p>text # <a href=#>l#</a></p>')}<p style='margin-top: 5000px'>far"
-    + f"{_many('<p>text # <a href=#>l#</a></p>', 200)}<input value='in a field'><textarea>in an area</textarea></section>"
+    + _many("<p>text # <a href=#>l#</a></p>", 200)
+    + "<input value='in a field'><textarea>in an area</textarea></section>"
     + """<script>whole.attachShadow({ mode: "closed" }).innerHTML = "<p>in</p><slot></slot>"</script>"""
 )
 """Parts of the browser's own widgets, which belong to an element whose shadow tree is closed."""
@@ -212,6 +221,7 @@ AWKWARD: Mapping[str, str] = {
     "mute": _page(MUTE),
     "far hosts": _page(_FAR_HOSTS),
     "astray": _page(ASTRAY),
+    "hidden hosts": HIDDEN_HOSTS,
     "fields in a host": FIELDS_IN_A_HOST,
     "empty": "",
 }

@@ -8,13 +8,15 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, CDPSession, Page, Route
 
-from benchmarks.pages import ASTRAY, AWKWARD, ESCAPES, FIELDS_IN_A_HOST, LISTS, MUTE, menus, rows
+from benchmarks.pages import ASTRAY, AWKWARD, ESCAPES, FIELDS_IN_A_HOST, HIDDEN_HOSTS, LISTS, MUTE, menus, rows
 from benchmarks.reference import Labels, measure, observe
+from harness.actions import Box
 from harness.browser.reading.document_client import DocumentClient
 from harness.browser.reading.document_snapshot import read_document
 from harness.browser.reading.dom_index import Region
 from harness.browser.rendering import tree_webarena
 from harness.browser.rendering.observer import Observer
+from tests.browser.random_pages import random_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -53,10 +55,10 @@ async def frame_id(cdp: CDPSession) -> str:
     return str((await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]["id"])
 
 
-async def questions(cdp: CDPSession) -> DocumentClient:
+async def questions(cdp: CDPSession, *, as_webarena: bool = True) -> DocumentClient:
     await cdp.send("DOM.enable", {"includeWhitespace": "all"})
     await cdp.send("Accessibility.enable")
-    return await DocumentClient.about(cdp, await frame_id(cdp), as_webarena=True)
+    return await DocumentClient.about(cdp, await frame_id(cdp), as_webarena=as_webarena)
 
 
 async def assert_same_as_reference(cdp: CDPSession, *ways: str | None, calm_from: int = 5000) -> None:
@@ -79,6 +81,29 @@ async def test_reading_gives_what_two_calls_per_node_give(page: Page, cdp: CDPSe
     for top in (0, 350, 1_000_000):
         await scroll(page, top)
         await assert_same_as_reference(cdp, *WAYS)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("seed", range(60))
+async def test_a_random_page_is_read_the_same_in_each_way(page: Page, cdp: CDPSession, seed: int) -> None:
+    """The first way by WebArena's rule at one place of the page; with Cairn's rule, which has frames of its own, too."""
+    await page.set_content("<title>Random</title><body>")
+    await page.evaluate("(text) => document.body.setHTMLUnsafe(text)", random_page(seed))
+    await page.wait_for_load_state()
+    for top in (0, 900, 1_000_000):
+        await scroll(page, top)
+        for as_webarena in (True, False):
+            found = [await read_as(cdp, way, as_webarena=as_webarena) for way in WAYS]
+            assert found == found[:1] * len(WAYS)
+    await assert_same_as_reference(cdp, "parts", calm_from=0)
+
+
+async def read_as(cdp: CDPSession, way: str, *, as_webarena: bool) -> tuple[str, list[tuple[str, Box]]]:
+    """Text, and frames with their boxes; of the last way, far elements are passed over."""
+    ask = await questions(cdp, as_webarena=as_webarena)
+    reading = await read_document(ask, view=VIEW, way=way, calm_from=0 if way == "parts" else 5000)
+    text = tree_webarena.print_tree(reading.nodes, reading.rects, viewport=VIEWPORT, label=Labels()).raw
+    return text, sorted((frame.id, frame.box) for frame in reading.frames if frame.box[2] > 0 and frame.box[3] > 0)
 
 
 @pytest.mark.slow
@@ -105,6 +130,17 @@ async def test_an_element_that_the_walk_names_twice_is_read(page: Page, cdp: CDP
     await page.set_content(ESCAPES["float"])
     await scroll(page, 1_000_000)
     await assert_same_as_reference(cdp, "parts", calm_from=0)
+
+
+async def test_a_hidden_shadow_tree_does_not_hide_frames(page: Page, cdp: CDPSession) -> None:
+    """The script counts its nodes as a description does: else what each node is would have to be asked one by one."""
+    await page.set_content(HIDDEN_HOSTS)
+    await scroll(page, 1_000_000)
+    ask = await questions(cdp)
+    walk, outline = await ask.walk(VIEW, way="described", calm_from=5000), await ask.outline(ask.document)
+    assert walk.regions[0].size == len(outline.order)
+    for way in WAYS:
+        assert len((await read_document(ask, view=VIEW, way=way)).frames) == 1
 
 
 async def test_what_is_in_a_field_is_read_wherever_the_field_is(page: Page, cdp: CDPSession) -> None:

@@ -163,8 +163,11 @@
     let total = 0;
     for (let node = first; node !== end; node = nextSibling(node)) {
       const type = nodeType(node);
-      if (type === 1) total += 1 + count({ first: firstChild(node), end: null });
-      else if (type === 3) total++;
+      if (type === 3) total++;
+      if (type !== 1) continue;
+      const root = shadowRoot(node); // what is not displayed may hold open shadow trees
+      if (root !== null) total += count({ first: firstChild(root), end: null });
+      total += 1 + count({ first: firstChild(node), end: null });
     }
     return total;
   };
@@ -197,6 +200,8 @@
       const found = box(node);
       const name = nodeName(node);
       if (found.width === 0 && found.height === 0 && getComputedStyle(node).display === "none") {
+        const inside = shadowRoot(node);
+        if (inside !== null) leaveOut(firstChild(inside), null, 0, false);
         leaveOut(firstChild(node), null, elementsBelow(node), false);
         return null;
       }
