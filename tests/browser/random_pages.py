@@ -11,6 +11,7 @@ _ELEMENTS = (
 ).split()
 _PLAIN = ("div", "span", "p", "ul", "li")
 _HOSTS = "div section span article p h1 x-a x-b main aside nav header footer blockquote".split()
+_MODES = ("open", "closed", "closed")
 _LEAVES = (
     "<img src='data:,' alt='{word}'>",
     "<img alt=''>",
@@ -83,6 +84,8 @@ class _Pages:
         self._number = 0
         self._left = random.choice((15, 30, 60, 120))
         """Elements that may still be made."""
+        self._is_still = False
+        """Whether elements are where they would be without style."""
 
     def body(self) -> str:
         body = self._children(0)
@@ -107,21 +110,28 @@ class _Pages:
         if self._happens(0.22):
             return self._filled(self._random.choice(_LEAVES))
         name = self._random.choice(_ELEMENTS if self._happens(0.7) else _PLAIN)
+        mode = self._random.choice(_MODES) if name in _HOSTS and self._happens(0.12) else None
         inside = self._children(depth + 1)
-        if name in _HOSTS and self._happens(0.12):
-            slots = self._random.choice(("<slot></slot>", "<slot name=s></slot><slot></slot>", "<slot>else</slot>", ""))
-            mode = self._random.choice(("open", "closed", "closed"))
-            inside = f"<template shadowrootmode={mode}>{self._children(depth + 1)}{slots}</template>{inside}"
+        # What far elements with a closed shadow tree send elsewhere is not looked for in documents that are read in parts.
+        was_still, self._is_still = self._is_still, self._is_still or mode == "closed"
+        attributes = self._attributes()
+        if mode is not None:
+            inside = f"<template shadowrootmode={mode}>{self._shadow_tree(depth)}</template>{inside}"
+        self._is_still = was_still
         if self._happens(0.04):
             item = "li" if name in ("ul", "ol") else "div"
             inside += "".join(f"<{item}>{self._word()}</{item}>" for _ in range(self._random.choice((10, 80, 150))))
-        return f"<{name}{self._attributes()}>{inside}</{name}>"
+        return f"<{name}{attributes}>{inside}</{name}>"
+
+    def _shadow_tree(self, depth: int) -> str:
+        slots = self._random.choice(("<slot></slot>", "<slot name=s></slot><slot></slot>", "<slot>else</slot>", ""))
+        return self._children(depth + 1) + slots
 
     def _attributes(self) -> str:
         made = [f"id=i{self._random.randrange(_IDS)}"] if self._happens(0.25) else []
         while self._happens(0.28):
             made.append(self._filled(self._random.choice(_ATTRIBUTES)))
-        if self._happens(0.3):
+        if self._happens(0.3) and not self._is_still:
             styles = self._random.choices(_STYLES, k=self._random.choice((1, 1, 2)))
             made.append(f"style='{'; '.join(map(self._filled, styles))}'")
         return "".join(f" {one}" for one in made)

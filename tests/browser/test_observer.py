@@ -92,10 +92,17 @@ async def test_a_random_page_is_read_the_same_in_each_way(page: Page, cdp: CDPSe
     await page.wait_for_load_state()
     for top in (0, 900, 1_000_000):
         await scroll(page, top)
+        await assert_counted_alike(await questions(cdp))
         for as_webarena in (True, False):
             found = [await read_as(cdp, way, as_webarena=as_webarena) for way in WAYS]
             assert found == found[:1] * len(WAYS)
     await assert_same_as_reference(cdp, "parts", calm_from=0)
+
+
+async def assert_counted_alike(ask: DocumentClient) -> None:
+    """The script counts nodes as a description does; otherwise each is measured by itself, and no frame is found."""
+    walk, outline = await ask.walk(VIEW, way="described", calm_from=5000), await ask.outline(ask.document)
+    assert walk.regions[0].size == len(outline.order)
 
 
 async def read_as(cdp: CDPSession, way: str, *, as_webarena: bool) -> tuple[str, list[tuple[str, Box]]]:
@@ -133,12 +140,10 @@ async def test_an_element_that_the_walk_names_twice_is_read(page: Page, cdp: CDP
 
 
 async def test_a_hidden_shadow_tree_does_not_hide_frames(page: Page, cdp: CDPSession) -> None:
-    """The script counts its nodes as a description does: else what each node is would have to be asked one by one."""
     await page.set_content(HIDDEN_HOSTS)
     await scroll(page, 1_000_000)
     ask = await questions(cdp)
-    walk, outline = await ask.walk(VIEW, way="described", calm_from=5000), await ask.outline(ask.document)
-    assert walk.regions[0].size == len(outline.order)
+    await assert_counted_alike(ask)
     for way in WAYS:
         assert len((await read_document(ask, view=VIEW, way=way)).frames) == 1
 
