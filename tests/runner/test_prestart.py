@@ -149,7 +149,7 @@ def test_a_start_that_is_interrupted_while_it_imports_shows_no_traceback_and_lea
         wait_until(lambda: bool(psutil.Process(start.pid).children()))
         start.send_signal(signal.SIGINT)
         assert b"Traceback" not in start.stdout.read()
-    assert start.returncode == ExitCode.INTERRUPTED
+    assert start.returncode in (-signal.SIGINT, ExitCode.INTERRUPTED)  # by itself, or if it composes already
     wait_until(lambda: _marked(mark) == [])
 
 
