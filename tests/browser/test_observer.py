@@ -86,7 +86,7 @@ async def test_reading_gives_what_two_calls_per_node_give(page: Page, cdp: CDPSe
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(60))
 async def test_a_random_page_is_read_the_same_in_each_way(page: Page, cdp: CDPSession, seed: int) -> None:
-    """The first way by WebArena's rule at one place of the page; with Cairn's rule, which has frames of its own, too."""
+    """By WebArena's rule and by Cairn's, which differ in what is a frame; in parts also beside two calls per node."""
     await page.set_content("<title>Random</title><body>")
     await page.evaluate("(text) => document.body.setHTMLUnsafe(text)", random_page(seed))
     await page.wait_for_load_state()
@@ -106,7 +106,7 @@ async def assert_counted_alike(ask: DocumentClient) -> None:
 
 
 async def read_as(cdp: CDPSession, way: str, *, as_webarena: bool) -> tuple[str, list[tuple[str, Box]]]:
-    """Text, and frames with their boxes; of the last way, far elements are passed over."""
+    """Text, and frames with their boxes; in parts, far elements are passed over."""
     ask = await questions(cdp, as_webarena=as_webarena)
     reading = await read_document(ask, view=VIEW, way=way, calm_from=0 if way == "parts" else 5000)
     text = tree_webarena.print_tree(reading.nodes, reading.rects, viewport=VIEWPORT, label=Labels()).raw
