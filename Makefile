@@ -27,6 +27,14 @@ export PYTHONDONTWRITEBYTECODE :=
 # pip would compile 19,000 modules of all packages, a minute, of which most are never imported.
 export PIP_COMPILE := 0
 
+# uv installs in half of the time, but does not know pip's settings: where these name an index, and where uv fails, pip installs.
+PIP := $(PY) -m pip --quiet --disable-pip-version-check
+UV := $(or $(shell command -v uv 2>/dev/null),$(VENV)/bin/uv)
+INSTALL = install() { \
+  if $(PIP) config list | grep -q '[.]\(index-url\|no-index\)='; then false; \
+  else { test -x $(UV) || $(PIP) install -c constraints.txt uv; } && $(UV) pip install --quiet --python $(PY) -c constraints.txt "$$@"; \
+  fi || $(PIP) install -c constraints.txt "$$@"; }; install
+
 EXPORT_READERS := inspect-ai==0.3.285 datasets==5.2.0 pillow opentelemetry-proto opentelemetry-semantic-conventions \
   mlflow-skinny==3.17.2 pandas sqlalchemy alembic
 
@@ -51,11 +59,13 @@ setup: $(VENV)/installed
 $(VENV)/installed: pyproject.toml constraints.txt
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; python3 is $$(python3 --version)" >&2; exit 2; }
 	@test -x $(PY) || python3 -m venv $(VENV) || { echo "python3 -m venv failed: on Debian or Ubuntu, apt-get install python3-venv" >&2; exit 2; }
-	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@echo 'installing the package and what it needs'
+	@$(INSTALL) -e .
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@echo 'installing what the tests need'
+	@$(INSTALL) -e '.[dev]'
 	@touch $@
 
 test: setup $(VENV)/installed-dev $(AXE)
@@ -243,7 +253,7 @@ docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict -f docs/mkdocs.yml
 
 $(VENV)/installed-docs: $(VENV)/installed
-	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@$(INSTALL) -e '.[docs]'
 	@touch $@
 
 # mypy keeps one core busy, the rules of the source another.

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -110,26 +111,64 @@ def test_what_the_environments_of_others_need_is_installed_with_the_project() ->
     assert "-e '.[tracking]'" in recipe, "a dependency of ours that is added must not be missing there"
 
 
-@pytest.mark.parametrize("refuses", [False, True], ids=["npm is missing", "npm refuses"])
-def test_without_axe_core_a_sentence_says_so_and_the_tests_go_on(tmp_path: Path, refuses: bool) -> None:
-    shutil.copy(PROJECT / "Makefile", tmp_path)
-    (tmp_path / "tests").mkdir()
-    shutil.copy(PROJECT / "tests" / "package.json", tmp_path / "tests")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "sh").symlink_to(shutil.which("sh") or "/bin/sh")
-    if refuses:
-        (tmp_path / "bin" / "npm").write_text("#!/bin/sh\necho 'E404 not there' >&2\nexit 1\n")
-        (tmp_path / "bin" / "npm").chmod(0o755)
+def made(target: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Makes it in a folder that has the programs of `folder / "bin"` only, which are added to."""
+    shutil.copy(PROJECT / "Makefile", folder)
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin" / "python3").symlink_to(sys.executable)
+    for tool in ("chmod", "echo", "grep", "sh", "touch"):
+        (folder / "bin" / tool).symlink_to(shutil.which(tool) or tool)
     make = shutil.which("make")
     assert make is not None
-    done = subprocess.run(
-        [make, "tests/node_modules/installed"],
-        cwd=tmp_path,
-        env={"PATH": str(tmp_path / "bin")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    path = {"PATH": str(folder / "bin")}
+    return subprocess.run([make, target], cwd=folder, env=path, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("refuses", [False, True], ids=["npm is missing", "npm refuses"])
+def test_without_axe_core_a_sentence_says_so_and_the_tests_go_on(tmp_path: Path, refuses: bool) -> None:
+    (tmp_path / "tests").mkdir()
+    shutil.copy(PROJECT / "tests" / "package.json", tmp_path / "tests")
+    if refuses:
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "npm").write_text("#!/bin/sh\necho 'E404 not there' >&2\nexit 1\n")
+        (tmp_path / "bin" / "npm").chmod(0o755)
+    done = made("tests/node_modules/installed", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "accessibility tests are skipped" in done.stderr and ("E404" in done.stderr) is refuses
     assert not (tmp_path / "tests" / "node_modules" / "installed").exists()
+
+
+PIP = "-m pip --quiet --disable-pip-version-check install -c constraints.txt"
+UV = "uv pip install --quiet --python .venv/bin/python -c constraints.txt"
+
+
+@pytest.mark.parametrize(
+    ("configured", "uv_refuses", "installs"),
+    [
+        ("", False, [f"{UV} -e .", f"{UV} -e .[dev]"]),
+        ("", True, [f"{UV} -e .", f"{PIP} -e .", f"{UV} -e .[dev]", f"{PIP} -e .[dev]"]),
+        ("global.index-url='file:///srv/index'", False, [f"{PIP} -e .", f"{PIP} -e .[dev]"]),
+        (":env:.no-index='1'", False, [f"{PIP} -e .", f"{PIP} -e .[dev]"]),
+        ("global.extra-index-url='file:///srv/index'", False, [f"{UV} -e .", f"{UV} -e .[dev]"]),
+    ],
+    ids=["uv", "uv refuses", "an index", "no index", "a further index"],
+)
+def test_pip_installs_where_uv_cannot_or_must_not(
+    tmp_path: Path, configured: str, uv_refuses: bool, installs: list[str]
+) -> None:
+    for name in ("pyproject.toml", "constraints.txt"):
+        shutil.copy(PROJECT / name, tmp_path)
+    asked, python = tmp_path / "asked", tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    # A stub that, as pip does, installs uv and prints how it is configured; it notes what else it is asked to install.
+    python.write_text(f"""#!/bin/sh
+case "$*" in
+  *" config list") echo "{configured}" ;;
+  *" uv") printf '#!/bin/sh\\necho uv "$@" >> asked\\nexit {int(uv_refuses)}\\n' > .venv/bin/uv && chmod +x .venv/bin/uv ;;
+  *) echo "$@" >> asked ;;
+esac
+""")
+    python.chmod(0o755)
+    done = made(".venv/installed-dev", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert asked.read_text().splitlines() == installs
