@@ -11,6 +11,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -34,6 +35,7 @@ _WEIGHTS = "benchmarks"
 _DISTRIBUTION = "cairn-harness"
 _PACKAGE = Path(__file__).resolve().parents[1]
 _FONTS = {".ttf", ".otf", ".ttc", ".otc", ".woff", ".woff2", ".pfb", ".pfa", ".pcf", ".bdf", ".dfont"}
+_COMMIT = "# branch.oid "
 _ASKING_S = 10
 _EARLIER = 100
 """Environments of earlier starts that are kept."""
@@ -81,15 +83,17 @@ def _asked(info: RunInfo) -> Tree:
 
 def environment(browser: BrowserSettings) -> Tree:
     """The environment of this machine, by the names of `ENVIRONMENT`."""
-    return {
-        "harness": __version__,
-        "revision": revision(_PACKAGE),
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "platform": platform.platform(),
-        "browser": _browser(browser),
-        "fonts": fonts(_font_folders()),
-        "packages": packages(sys.path),
-    }
+    with ThreadPoolExecutor() as asking:  # git and the browser take a tenth of a second each
+        revised, found = asking.submit(revision, _PACKAGE), asking.submit(_browser, browser)
+        return {
+            "harness": __version__,
+            "revision": revised.result(),
+            "python": f"{platform.python_implementation()} {platform.python_version()}",
+            "platform": platform.platform(),
+            "browser": found.result(),
+            "fonts": fonts(_font_folders()),
+            "packages": packages(sys.path),
+        }
 
 
 def revision(package: Path) -> Tree | None:
@@ -103,8 +107,11 @@ def revision(package: Path) -> Tree | None:
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
         return _installed_from(package)
     # Dirty by the package alone: a task file beside it in the checkout does not change the program.
-    commit, changes = _git(package, "rev-parse", "HEAD"), _git(package, "status", "--porcelain", "--", ".")
-    return None if commit is None or changes is None else {"commit": commit.strip(), "dirty": bool(changes.strip())}
+    lines = (_git(package, "status", "--porcelain=v2", "--branch", "--", ".") or "").splitlines()
+    commit = next((line.removeprefix(_COMMIT) for line in lines if line.startswith(_COMMIT)), None)
+    if commit in (None, "(initial)"):
+        return None
+    return {"commit": commit, "dirty": not all(line.startswith("# ") for line in lines)}
 
 
 def fonts(folders: Sequence[Path]) -> Tree:

@@ -34,6 +34,7 @@ def checkout(tmp_path: Path) -> Path:
     (package.parent / ".gitignore").write_text("/results/\n.venv/\n")
     git(package.parent, "init", "-q")
     git(package.parent, "add", "-A")
+    assert revision(package) is None, "there is no commit yet"
     git(package.parent, "commit", "-qm", "one")
     return package
 
