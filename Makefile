@@ -31,9 +31,9 @@ export PIP_COMPILE := 0
 PIP := $(PY) -m pip --quiet --disable-pip-version-check
 UV := $(or $(shell command -v uv 2>/dev/null),$(VENV)/bin/uv)
 INSTALL = install() { \
-  if $(PIP) config list | grep -q '[.]\(index-url\|no-index\)='; then false; \
-  else { test -x $(UV) || $(PIP) install -c constraints.txt uv; } && $(UV) pip install --quiet --python $(PY) -c constraints.txt "$$@"; \
-  fi || $(PIP) install -c constraints.txt "$$@"; }; install
+  if $(PY) -m pip config list | grep -qE '[.](index-url|no-index)='; then $(PIP) install -c constraints.txt "$$@"; return; fi; \
+  { test -x $(UV) || $(PIP) install -c constraints.txt uv; } && $(UV) pip install --quiet --python $(PY) -c constraints.txt "$$@" \
+    || { echo 'uv cannot install it (see above); pip installs it instead' >&2; $(PIP) install -c constraints.txt "$$@"; }; }; install
 
 EXPORT_READERS := inspect-ai==0.3.285 datasets==5.2.0 pillow opentelemetry-proto opentelemetry-semantic-conventions \
   mlflow-skinny==3.17.2 pandas sqlalchemy alembic

@@ -160,9 +160,11 @@ def test_pip_installs_where_uv_cannot_or_must_not(
         shutil.copy(PROJECT / name, tmp_path)
     asked, python = tmp_path / "asked", tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    # A stub that, as pip does, installs uv and prints how it is configured; it notes what else it is asked to install.
+    # A stub that, as pip does, installs uv and prints how it is configured, unless it is to be quiet; it notes what else it
+    # is asked to install.
     python.write_text(f"""#!/bin/sh
 case "$*" in
+  *--quiet*" config list") ;;
   *" config list") echo "{configured}" ;;
   *" uv") printf '#!/bin/sh\\necho uv "$@" >> asked\\nexit {int(uv_refuses)}\\n' > .venv/bin/uv && chmod +x .venv/bin/uv ;;
   *) echo "$@" >> asked ;;
@@ -172,3 +174,4 @@ esac
     done = made(".venv/installed-dev", tmp_path)
     assert done.returncode == 0, done.stderr
     assert asked.read_text().splitlines() == installs
+    assert ("uv cannot install it" in done.stderr) is uv_refuses
