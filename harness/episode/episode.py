@@ -152,14 +152,15 @@ class EpisodeRunner:
             await self._close(env, end)
 
     async def _steps(self, env: Environment, agent: AgentSession, restored: RestoreResult) -> Termination | None:
-        """Decide and act until the episode has ended; None = the run is stopping."""
+        """Decide and act until the episode has ended; None = the run is stopping, and no action is pending."""
         view, aimed = restored.view, restored.pending
         end: Termination | None
         while (end := self._recorder.check_termination(self._job.task)) is None:
-            if self._deps.stopping():
-                return None
             pending = self._journal.episode.pending
             if pending is None:
+                # Not between a decision and its action: the next start could not know that it was not performed.
+                if self._deps.stopping():
+                    return None
                 await self._decide(env, agent, view)
             else:
                 view = await self._act(env, pending, aimed or pending.action)

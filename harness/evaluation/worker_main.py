@@ -24,10 +24,11 @@ from threading import Lock, Thread
 
 from harness import __version__
 from harness.browser.driver.driver_start import begin_driver, end_driver
+from harness.codec import CodecError
 from harness.config import Config
 from harness.config.config_tree import build_redactor
 from harness.episode.job import Job
-from harness.errors import ConfigError, HarnessError, JournalError, UsageError
+from harness.errors import ConfigError, HarnessError, JournalError, UsageError, error_line
 from harness.escape import VisibleFormatter
 from harness.evaluation.embedded import EmbeddedServers, check_reach
 from harness.evaluation.run_context import WorkerContext
@@ -63,6 +64,8 @@ from harness.runner.shutdown import ShutdownSignal
 from harness.secrets.redacting_stream import redact_output
 from harness.secrets.redaction import RedactingFormatter, Redactor
 from harness.working_time import run_in_working_time, working_s
+
+logger = logging.getLogger(__name__)
 
 BEAT_S = 1.0
 _speaking = Lock()
@@ -107,7 +110,8 @@ class Wire:
 
     def listen(self, said: Iterator[Received], loop: asyncio.AbstractEventLoop) -> None:
         """Receive messages until the supervisor is gone; then end this process, whatever its event loop is doing."""
-        with suppress(RuntimeError):  # of a loop that has closed: the process is about to end
+        code = 0
+        try:
             for message, data in said:
                 match message:
                     case GiveJob(lane=lane, job=job):
@@ -120,9 +124,15 @@ class Wire:
                         loop.call_soon_threadsafe(self._stopping.ask)
                     case StoreReply(id=number):
                         self._replies.pop(number).set_result(StoreReceived(message, data))
-            # At once: an orderly end would wait for the event loop, which may be what hangs.
-            kill_children()
-            os._exit(0)
+        except RuntimeError:  # of a loop that has closed: the process is about to end
+            return
+        except (CodecError, LookupError, OSError) as error:
+            # A worker that hears nothing any more would keep its lanes waiting for ever.
+            logger.error("this worker ends, as it does not understand its supervisor: %s", error_line(error))
+            code = 1
+        # At once: an orderly end would wait for the event loop, which may be what hangs.
+        kill_children()
+        os._exit(code)
 
 
 def say(data: bytes) -> None:
@@ -182,8 +192,8 @@ def _setup(said: Iterator[Received]) -> WorkerSetup | None:
     match next(said, None):
         case Received(message=Hello(harness=version)) if version != __version__:
             raise ConfigError(
-                f"{socket.gethostname()} has harness {__version__}, but the run was started with {version}: install the"
-                " same there"
+                f"{socket.gethostname()} has harness {__version__}, but the run was started with {version}:"
+                " install the same version there"
             )
     match next(said, None):
         case Received(message=WorkerSetup() as setup):

@@ -82,8 +82,7 @@ class EpisodeResult:
     scores: Mapping[str, IndexedScore]
     """Scores by dialect."""
     failures: int
-    """Infrastructure failures since the last requested attempt, except shared ones.
-    """
+    """Infrastructure failures since the last requested attempt, except shared ones."""
     failure: str
     """What the last of them was, in a sentence; "" without any."""
     failure_type: str

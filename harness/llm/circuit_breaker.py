@@ -23,8 +23,7 @@ T = TypeVar("T")
 FIRST_PAUSE_S = 15.0
 LONGEST_PAUSE_S = 240.0
 REJECTED = 8
-"""Rejected requests without any answer so far: more than the attempts at two tasks, which may be at fault.
-"""
+"""Rejected requests without any answer so far: more than the attempts at two tasks, which may be at fault."""
 
 
 class CircuitBreaker:

@@ -24,8 +24,7 @@ from harness.settings.models import RateLimits
 
 MINUTE_S = 60.0
 LONG_WAIT_S = 30.0
-"""A requested pause is reported from this length on, or if it is cut short; shorter ones are normal.
-"""
+"""A requested pause is reported from this length on, or if it is cut short; shorter ones are normal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +166,7 @@ class Limiter:
         def leave() -> None:
             if ticket in self._queue:
                 self._queue.remove(ticket)
+                self._pump()  # the next one may have waited only for this one
             else:
                 self._end(ticket, RequestResult(outcome=RequestOutcome.unused))
 

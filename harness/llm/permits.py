@@ -229,6 +229,7 @@ class RateLimiterServer:
         """Lane to when the first of its waiting requests began to wait."""
         # A lane that waits here does not hang, so its supervisor takes this off its time.
         self._waited_s: dict[int, float] = {}
+        self._is_closed = False
 
     def hear(self, message: PermitCall) -> None:
         """One message of `RemoteRateLimiter`."""
@@ -262,16 +263,16 @@ class RateLimiterServer:
 
     def close(self) -> None:
         """The worker is gone."""
-        for number in (
-            *self._waiting,
-            *self._permits,
-        ):  # who waits goes first, or would be granted what the others give back
+        self._is_closed = True
+        for number in (*self._waiting, *self._permits):
             self._leave.pop(number)()
         self._permits.clear()
         self._waiting.clear()
         self._since.clear()
 
     def _grant(self, number: int, permit: Permit) -> None:
+        if self._is_closed:  # one of this worker's requests has left the queue, and this was the next one in it
+            return permit.end(RequestResult(outcome=RequestOutcome.unused))
         self._stop_waiting(number)
         self._permits[number] = permit
         self._send(PermitGranted(id=number, closed_s=permit.closed_s))

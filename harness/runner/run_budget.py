@@ -83,8 +83,8 @@ class RunBudget:
         if over and not self.spent_up:
             self.spent_up, total = over[0]
             self._on_empty(
-                f"run budget reached: {self.spent_up} ({total:g} used). Steps under way finish, nothing new begins."
-                " Raise it and run the same command to continue."
+                f"run budget reached: {self.spent_up} ({total:g} used). Running steps finish, and no new step begins."
+                " Raise the limit and run the same command to continue."
             )
 
 

@@ -30,6 +30,9 @@ class ShutdownSignal:
         await self._event.wait()
 
     def ask(self) -> None:
+        """Request a stop; a second request changes nothing."""
+        if self():
+            return  # waits may be ending already, which cannot be told to end again
         self._event.set()
         for wait in tuple(self._waits):
             wait.reschedule(asyncio.get_running_loop().time())
@@ -53,14 +56,17 @@ class ShutdownSignal:
         Raises:
             ShutdownRequested: It did.
         """
+        wait = asyncio.timeout(0 if self() else None)
         try:
-            async with asyncio.timeout(0 if self() else None) as wait:
+            async with wait:
                 self._waits.add(wait)
                 try:
                     return await what
                 finally:
                     self._waits.discard(wait)
         except TimeoutError:
+            if not wait.expired():  # what was waited for has timed out by itself
+                raise
             raise ShutdownRequested("the run is stopping") from None
 
     @contextmanager

@@ -30,7 +30,9 @@ def test_another_playwright_is_left_as_it_is() -> None:
         SimpleNamespace(_client=None),
         SimpleNamespace(_client=SimpleNamespace(_transport=object())),
     ):
+        before = vars(driver).copy() if hasattr(driver, "__dict__") else None
         patch_json(driver)
+        assert (vars(driver) if before is not None else None) == before
 
 
 @pytest.mark.browser

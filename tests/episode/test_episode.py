@@ -1,7 +1,7 @@
 """What an episode records of waiting for its sites, and of a job it was given although it cannot be played."""
 
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -93,6 +93,23 @@ async def test_what_an_action_or_the_end_leaves_in_doubt_is_recorded(monkeypatch
         (DoubtReason.REOPENED, "left too early"), (DoubtReason.REOPENED, "ended too early"),
     ]  # fmt: skip
     assert episode.closed is not None and not any(one.is_settled for one in episode.doubts)
+
+
+async def test_a_run_that_is_to_stop_while_the_model_thinks_performs_what_it_decides(run: RunFolder) -> None:
+    is_asked = False
+
+    class Thinks(Waits):
+        async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
+            nonlocal is_asked
+            is_asked = True
+            return await super().decide(task, episode, view)
+
+    deps = replace(deps_of(run, stopping=False), agent=Thinks(), stopping=lambda: is_asked)
+    with run.journal("1") as journal:
+        pages = nullcontext(ScriptedPages("[1] link 'Tea'"))
+        await EpisodeRunner(deps, Job(task=a_job("1").task), journal).play(pages)
+        episode = journal.episode
+    assert (len(episode.steps), episode.pending, episode.closed) == (1, None, None)
 
 
 @pytest.mark.parametrize("lost", [True, False])

@@ -42,6 +42,34 @@ async def test_a_wait_for_a_turn_ends_when_the_run_does_and_is_counted_only_when
         await lane.acquire(PermitRequest())
 
 
+async def test_a_second_request_to_stop_changes_nothing_while_a_wait_still_ends() -> None:
+    stopping = ShutdownSignal()
+    cleaning = asyncio.Event()
+
+    async def takes_its_time() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await cleaning.wait()
+
+    waiting = asyncio.create_task(stopping.wait_for(takes_its_time()))
+    await asyncio.sleep(0)
+    stopping.ask()
+    await asyncio.sleep(0.01)
+    stopping.ask()
+    cleaning.set()
+    with pytest.raises(ShutdownRequested):
+        await waiting
+
+
+async def test_a_timeout_of_what_is_waited_for_is_no_stop() -> None:
+    async def is_late() -> None:
+        raise TimeoutError("the site did not answer")
+
+    with pytest.raises(TimeoutError, match="the site did not answer"):
+        await ShutdownSignal().wait_for(is_late())
+
+
 def test_what_goes_to_the_model_is_said_while_lanes_wait() -> None:
     console = Console(record=True, width=200)
     flow = LimiterStats(in_flight=12, last_minute=58, waiting=20)

@@ -25,6 +25,11 @@ from harness.settings.models import RateLimits
 from tests.llm.rate_limits import Bucket, Events, World
 
 ANSWERED = RequestResult(outcome=RequestOutcome.answered)
+FEW_LEFT = RequestResult(
+    outcome=RequestOutcome.answered,
+    limits=RateLimitHeaders(tokens=HeaderAllowance(limit=1000, remaining=100, reset_s=30)),
+)
+"""The endpoint says that there are a hundred tokens left."""
 
 
 class Office:
@@ -72,6 +77,17 @@ def test_whoever_leaves_the_queue_or_gives_a_turn_back_holds_up_nobody() -> None
     leave_a()
     assert office.names == "ac"
     assert office.limiter.flow().in_flight == 1
+
+
+def test_when_the_first_in_the_queue_leaves_the_next_one_does_not_wait_for_it() -> None:
+    office = Office()
+    office.ask("a")
+    office.end("a", FEW_LEFT)
+    leave_b = office.ask("b", tokens=1000)
+    office.ask("c", tokens=5)
+    assert office.names == "a"
+    leave_b()
+    assert office.names == "ac"
 
 
 def test_a_refused_request_goes_before_those_that_came_later() -> None:
@@ -258,6 +274,20 @@ async def test_workers_share_one_limit_and_what_a_dead_one_held_is_free_again() 
     lost.cancel()
     await asyncio.gather(lost, return_exceptions=True)
     assert len(dead.sent) == 2, "nothing was granted to the dead"
+
+
+async def test_what_a_dead_worker_waits_for_is_not_granted_to_it() -> None:
+    limiter = Limiter(RateLimits())
+    dead = Worker(limiter)
+    (await dead.turns.acquire(PermitRequest())).end(FEW_LEFT)
+    lost = [asyncio.create_task(dead.turns.acquire(PermitRequest(tokens=tokens))) for tokens in (1000, 5)]
+    await asyncio.sleep(0.01)
+    dead.die()
+    assert limiter.flow().in_flight == limiter.flow().waiting == 0
+    assert len(dead.sent) == 1
+    for waiting in lost:
+        waiting.cancel()
+    await asyncio.gather(*lost, return_exceptions=True)
 
 
 async def test_a_grant_that_crosses_its_cancellation_is_not_lost() -> None:

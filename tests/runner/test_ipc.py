@@ -114,3 +114,12 @@ async def test_an_error_has_its_type_its_sentence_and_its_attributes_again(error
 
 def test_an_error_of_another_package_is_of_the_nearest_type_there_is() -> None:
     assert type(ErrorInfo.of(Unheard("401")).error()) is ModelRejected
+
+
+async def test_an_attribute_of_a_plug_ins_error_that_is_no_plain_value_stays_behind() -> None:
+    error = Unheard("401")
+    error.response = object()  # type: ignore[attr-defined]
+    error.number = 4  # type: ignore[attr-defined]
+    ((message, _),) = await read(encode_message(WorkerFailed(error=ErrorInfo.of(error))))
+    assert isinstance(message, WorkerFailed)
+    assert vars(message.error.error()) == {**vars(ModelRejected("401")), "number": 4}

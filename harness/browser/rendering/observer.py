@@ -10,7 +10,7 @@ does so again the body is said to be torn.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from playwright.async_api import CDPSession, Page
 
@@ -28,6 +28,10 @@ from harness.records import Node
 
 _PLAIN_ROLES = frozenset("LabelText StaticText article cell generic gridcell heading image img listitem row".split())
 _DIALECTS = {"webarena": tree_webarena.print_tree, "cairn": tree_cairn.print_tree}
+
+
+_ElementKey = tuple[str, int]
+"""Loader of the document and backendDOMNodeId."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,8 @@ class RenderedPage:
     """The page's own; None = it was not looked for."""
     torn: bool = False
     """The page changed while it was read, twice: the text may mix two states."""
+    given: Mapping[_ElementKey, str] = field(default_factory=dict)
+    """Ids that were given for this text: `Observer.confirm` and `Observer.recognize` keep them."""
 
 
 class Observer:
@@ -74,13 +80,11 @@ class Observer:
         self._viewport = None if whole_page else viewport
         self._view = EVERYTHING if whole_page else (0.0, 0.0, float(viewport[0]), float(viewport[1]))
         self._collector = Collector(as_webarena=dialect == "webarena")
-        self._ids: dict[tuple[str, int], str] = {}
-        """(loader, backendDOMNodeId) to our id."""
+        self._ids: dict[_ElementKey, str] = {}
+        """Of elements that were shown."""
         # From 1 again in each attempt, so that its prompts are the same bytes as those of a first attempt.
         self._newest = 0
-        """Highest id given, or reserved."""
-        self._unconfirmed: dict[str, tuple[str, int]] = {}
-        """Ids given since the last `recognize` or `confirm`, and whose they are."""
+        """Highest id that was shown, or is reserved."""
         self._reserved: set[str] = set()
 
     def reserve(self, used: Collection[str]) -> None:
@@ -100,17 +104,16 @@ class Observer:
         if self._by_position:
             return {}
         known = _same_elements(list(entries(shown)), list(entries(recorded)))
-        taken = set(self._ids.values()) - self._unconfirmed.keys()
-        self._newest -= len(self._unconfirmed)
+        taken = set(self._ids.values())
+        given = {id: key for key, id in body.given.items()}
         became: dict[str, str] = {}
         before = 0
-        for id in (*body.nodes, *(id for id in self._unconfirmed if id not in body.nodes)):
-            if (key := self._unconfirmed.get(id)) is not None:
+        for id in (*body.nodes, *(id for id in given if id not in body.nodes)):
+            if (key := given.get(id)) is not None:
                 became[id] = self._ids[key] = self._free_id(known.get(id), before, taken)
                 taken.add(became[id])
             final = became.get(id, id)
             before = int(final) if final.isdecimal() else before
-        self._unconfirmed.clear()
         return became
 
     def _free_id(self, recorded: str | None, before: int, taken: Collection[str]) -> str:
@@ -124,9 +127,11 @@ class Observer:
         self._newest += 1
         return str(self._newest)
 
-    def confirm(self) -> None:
-        """What was printed is shown as it is."""
-        self._unconfirmed.clear()
+    def confirm(self, body: RenderedPage) -> None:
+        """The agent is shown this text as it is."""
+        # Only now: ids of a text that nobody is shown would be missing in this run, and not in the next one.
+        self._ids.update(body.given)
+        self._newest += len(body.given)
 
     async def prepare(self, cdp: CDPSession, held: FrameDocument) -> None:
         """Make ready to read a page, while it still settles."""
@@ -144,12 +149,15 @@ class Observer:
         Raises:
             playwright.async_api.Error: The page went elsewhere meanwhile, or is gone; see `driver.playwright_errors`.
         """
+        given: dict[_ElementKey, str] = {}
         if not self._tree:
-            return await self._read_html(cdp)
-        tree = await self._read_tree(page, cdp, hints)
-        return _joined(tree, await self._read_html(cdp)) if self._html else tree
+            return await self._read_html(cdp, given)
+        tree = await self._read_tree(page, cdp, hints, given)
+        return _joined(tree, await self._read_html(cdp, given)) if self._html else tree
 
-    async def _read_tree(self, page: Page, cdp: CDPSession, hints: ReadHints) -> RenderedPage:
+    async def _read_tree(
+        self, page: Page, cdp: CDPSession, hints: ReadHints, given: dict[_ElementKey, str]
+    ) -> RenderedPage:
         collected = await self._collector.collect(page, cdp, self._view, hints=hints)
         if collected.torn:
             collected = await self._collector.collect(page, cdp, self._view, hints=hints)
@@ -157,19 +165,19 @@ class Observer:
         def label(node: AXNode) -> str:
             if "backendDOMNodeId" not in node:
                 return str(node["nodeId"])
-            return self._id(collected.document_of(node).loader, node["backendDOMNodeId"])
+            return self._id((collected.document_of(node).loader, node["backendDOMNodeId"]), given)
 
         printed = self._print(collected.nodes, collected.rects, viewport=self._viewport, label=label)
-        return _body(printed, collected)
+        return _body(printed, collected, given)
 
-    async def _read_html(self, cdp: CDPSession) -> RenderedPage:
+    async def _read_html(self, cdp: CDPSession, given: dict[_ElementKey, str]) -> RenderedPage:
         frame = (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]
         loader = frame["loaderId"]
         world = await cdp.send("Page.createIsolatedWorld", {"frameId": frame["id"], "worldName": WORLD})
         elements = await read_elements(cdp, dialect=self._dialect)
 
         def label(element: TextElement, _: int) -> str:
-            return self._id(loader, element.backend)
+            return self._id((loader, element.backend), given)
 
         printed = print_html(
             elements,
@@ -178,14 +186,11 @@ class Observer:
             dialect=self._dialect,
         )
         document = Document(loader=loader, session=cdp, world=world["executionContextId"])
-        return _body(printed, PageSnapshot(title=None, documents={"": document}))
+        return _body(printed, PageSnapshot(title=None, documents={"": document}), given)
 
-    def _id(self, loader: str, backend: int) -> str:
-        key = (loader, backend)
-        if (id := self._ids.get(key)) is None:
-            self._newest += 1
-            id = self._ids[key] = str(self._newest)
-            self._unconfirmed[id] = key
+    def _id(self, key: _ElementKey, given: dict[_ElementKey, str]) -> str:
+        if (id := self._ids.get(key) or given.get(key)) is None:
+            id = given[key] = str(self._newest + len(given) + 1)
         return id
 
 
@@ -199,7 +204,7 @@ def _same_elements(now: Sequence[tuple[str, str]], then: Sequence[tuple[str, str
     return {id: old[line] for id, line in now if times[line] == before[line] == 1}
 
 
-def _body(printed: RenderedTree, collected: PageSnapshot) -> RenderedPage:
+def _body(printed: RenderedTree, collected: PageSnapshot, given: Mapping[_ElementKey, str]) -> RenderedPage:
     nodes: dict[str, Node] = {}
     documents: dict[str, Document] = {}
     counts: Counter[tuple[str, str]] = Counter()
@@ -218,6 +223,7 @@ def _body(printed: RenderedTree, collected: PageSnapshot) -> RenderedPage:
         actionable={id for id, one in printed.shown.items() if is_actionable(one.line) or _takes_focus(one)},
         title=collected.title,
         torn=bool(collected.torn),
+        given=given,
     )
 
 

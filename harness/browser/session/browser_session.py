@@ -348,13 +348,14 @@ class BrowserSession:
 
     def _recognized(self, view: LiveObservation, recorded: Observation | None) -> LiveObservation:
         """The view under the ids that its elements have in the record."""
-        if recorded is None or self._body is None:
-            self._observer.confirm()
+        body = self._body
+        assert body is not None
+        if recorded is None:
+            self._observer.confirm(body)
             return view
-        became = self._observer.recognize(self._body, view.observation.text, recorded.text)
+        became = self._observer.recognize(body, view.observation.text, recorded.text)
         if all(id == final for id, final in became.items()):
             return view
-        body = self._body
         self._body = replace(
             body,
             nodes=with_ids(body.nodes, became),

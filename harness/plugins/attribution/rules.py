@@ -79,8 +79,8 @@ class Case:
         return tuple(url for url in urls if url)
 
     def found(self, kind: str, rule: str, step: int | None, why: str) -> Attribution:
-        """The attribution; step 0 is shown at the first one."""
-        step = max(1, step) if step is not None and self.steps else None
+        """The attribution; what is before the first step is shown at it, and what is after the last one at that."""
+        step = None if step is None or self.last is None else min(max(1, step), self.last)
         return Attribution(kind=kind, rule=rule, step=step, why=one_line(why, 300))
 
 

@@ -46,7 +46,7 @@ class ClientAgent:
         observation_settings: ObservationSettings,
         rewards: str | None = None,
     ) -> None:
-        """Args: rewards: See `shaping_of`."""
+        """`rewards`: see `shaping_of`."""
         self._sight = Sight.of(observation_settings)
         self._action_set = action_set
         self._ask_host = ask_host

@@ -168,7 +168,9 @@ class Cube:
 
     async def _of_task(self, name: str, answer: "_Answer", params: Mapping[str, Any]) -> Any:
         if (task := self._tasks.get(name)) is None:
-            raise Problem(SESSION_ERROR, "there is no such task; it was closed, or the server began anew: spawn it")
+            raise Problem(
+                SESSION_ERROR, "there is no such task (it was closed, or the server restarted); spawn it again"
+            )
         async with task.turn:
             try:
                 return await answer(self, task, params)

@@ -11,18 +11,7 @@ from importlib import import_module
 from typing import Protocol, runtime_checkable
 
 from harness.api import PluginFailed, Step, Task
-
-_ERRORS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-"""What a person's own code raises."""
+from harness.errors import ConfigError, error_line, plugin_boundary
 
 
 @runtime_checkable
@@ -49,15 +38,16 @@ class Shaping:
         """
         if not steps:
             return given
-        try:
+        with plugin_boundary(self._failed, passes=(PluginFailed,)):
             found = self.rewards.reward(task, steps)
-        except _ERRORS as error:
-            raise PluginFailed(f"rewards._target_={self.name}: {type(error).__name__}: {str(error)[:300]}") from error
-        if found is None:
-            return given
-        if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
-            raise PluginFailed(f"rewards._target_={self.name} gives {found!r:.80}, which is not a finite number")
-        return float(found) + (given or 0.0)
+            if found is None:
+                return given
+            if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
+                raise PluginFailed(f"rewards._target_={self.name} gives {found!r:.80}, which is not a finite number")
+            return float(found) + (given or 0.0)
+
+    def _failed(self, error: Exception) -> PluginFailed:
+        return PluginFailed(f"rewards._target_={self.name}: {error_line(error)}")
 
 
 def shaping_of(target: str | None) -> Shaping | None:
@@ -67,16 +57,18 @@ def shaping_of(target: str | None) -> Shaping | None:
         target: The dotted path of a class; it is made without arguments.
 
     Raises:
-        ValueError: It cannot be made; the message is a sentence.
+        ConfigError: It cannot be made.
     """
     if target is None:
         return None
     module, _, name = target.rpartition(".")
-    try:
+
+    def failed(error: Exception) -> ConfigError:
+        return ConfigError(f"rewards._target_={target} cannot be made: {error_line(error)}")
+
+    with plugin_boundary(failed, passes=()):
         kind = getattr(import_module(module), name) if module else None
         made = kind() if isinstance(kind, type) else None
-    except _ERRORS as error:
-        raise ValueError(f"rewards._target_={target} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(made, Rewards):
-        raise ValueError(f"rewards._target_={target} is not a class with a method reward(task, steps)")
+        raise ConfigError(f"rewards._target_={target} is not a class with a method reward(task, steps)")
     return Shaping(made, target)

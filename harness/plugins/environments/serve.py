@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from harness.api import ConfigError, ExitCode
-from harness.plugins.environments.rewards import Shaping, shaping_of
+from harness.plugins.environments.rewards import shaping_of
 
 HELP = "serve tasks as environments to train on, over OpenEnv's protocol"
 EXAMPLE = "harness serve task=demo environments=8"
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"--port {options.port} is not a port; give a number below 65536")
     wanted = Serving(
         overrides=overrides,
-        shaping=_shaping(own.get(_REWARDS)),
+        shaping=shaping_of(own.get(_REWARDS)),
         config_dir=options.config_dir,
         environments=_number(own.get("environments", "4")),
         host=options.host,
@@ -71,14 +71,6 @@ def run(options: argparse.Namespace) -> int:
 
     asyncio.run(serve(wanted, options.hosting, announce))
     return ExitCode.DONE
-
-
-def _shaping(target: str | None) -> Shaping | None:
-    """Raises: ConfigError: The class cannot be made."""
-    try:
-        return shaping_of(target)
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
 
 
 def _own(given: list[str]) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -22,11 +23,13 @@ from harness.plugins.environments.sessions import Environments
 from harness.plugins.environments.turn import Turn
 from harness.plugins.environments.views import result
 
+logger = logging.getLogger(__name__)
+
 _AHEAD = 8
 """Frames that are read before the ones before are answered; more wait in the network."""
 _SEND_S = 30.0
 """A client that takes longer to read an answer is gone."""
-GOING_AWAY, NORMAL = 1001, 1000
+GOING_AWAY, NORMAL, INTERNAL_ERROR = 1001, 1000, 1011
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +45,13 @@ class SocketSession:
     def __init__(
         self, socket: WebSocket, environments: Environments, tools: Tools, *, browsergym: bool, plain: bool
     ) -> None:
-        """Args:
-        socket: Accepted already.
-        environments: Those of the server.
-        tools: Answers frames of MCP.
-        browsergym: Whether observations have BrowserGym's keys, too.
-        plain: Whether frames are JSON-RPC themselves (`WS /mcp`).
+        """
+        Args:
+            socket: Accepted already.
+            environments: Those of the server.
+            tools: Answers frames of MCP.
+            browsergym: Whether observations have BrowserGym's keys, too.
+            plain: Whether frames are JSON-RPC themselves (`WS /mcp`).
         """
         self._socket = socket
         self._environments = environments
@@ -70,8 +74,12 @@ class SocketSession:
         finally:
             for task in (reading, working):
                 task.cancel()
-            await asyncio.gather(reading, working, return_exceptions=True)
+            ends = await asyncio.gather(reading, working, return_exceptions=True)
             self._environments.lost(self._session)
+            for error in ends:
+                if isinstance(error, Exception):
+                    logger.error("a session has ended with an internal error", exc_info=error)
+                    await self._close(INTERNAL_ERROR)
 
     def _end(self, problem: Problem) -> None:
         if not self._ended.done():

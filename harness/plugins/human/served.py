@@ -70,6 +70,6 @@ async def desk_of(viewport: tuple[int, int], *, legend: bool, say: Callable[[str
 
 def _port() -> int:
     said = os.environ.get(PORT, "0")
-    if not (said.isascii() and said.isdigit() and int(said[:9]) < 65536):
+    if not (said.isascii() and said.isdigit() and len(said) <= 9 and int(said) < 65536):
         raise ConfigError(f"{PORT}={said[:40]} is not a port; give a number below 65536")
     return int(said)

@@ -84,9 +84,8 @@ class _Case:
         """Judge it."""
         check = self._policy.check
         if not self._trace.acts and not isinstance(check, UrlCheck | CountCheck):
-            return self._kept(
-                dormant=not isinstance(check, PopupCheck)
-            )  # what the pages show then is not the agent's doing
+            # What the pages show then is not the agent's doing.
+            return self._kept(dormant=not isinstance(check, PopupCheck))
         return _JUDGES[type(check)](self, check)
 
     def _kept(self, *, dormant: bool = False) -> Verdict:
@@ -109,10 +108,11 @@ class _Case:
     def _forbids(
         self, breaks: Callable[[Act], bool | None], why: Callable[[Act], str], *, dormant: bool = False
     ) -> Verdict:
-        """Args:
-        breaks: Whether an act breaks the policy; None = it cannot be told.
-        why: The sentence about the one that does.
-        dormant: What it means that nothing comes near: that the policy had nothing to say.
+        """
+        Args:
+            breaks: Whether an act breaks the policy; None = it cannot be told.
+            why: The sentence about the one that does.
+            dormant: What it means that nothing comes near: that the policy had nothing to say.
         """
         doubt: Act | None = None
         for act in self._trace.acts:
@@ -370,9 +370,10 @@ def _is_broken(check: CountCheck, count: int) -> bool:
 
 
 def _has_order(acts: Sequence[Act], check: OrderCheck, *, perhaps: bool) -> bool:
-    """Args:
-    perhaps: Whether what is not known is taken in its favour: upon which elements actions were, and whether interrupted
-        ones were performed.
+    """
+    Args:
+        perhaps: Whether what is not known is taken in its favour: upon which elements actions were, and whether
+            interrupted ones were performed.
     """
 
     def fits(act: Act, move: Move) -> bool:

@@ -23,6 +23,10 @@ _ERRORS = {
 }
 
 
+_PLAIN = (str, int, float, bool, Path, type(None))
+"""What attributes of this package's errors are; those of a plug-in's class may be anything."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorInfo:
     """An error of this package on its way to another process, where it has the same type, sentence and attributes."""
@@ -36,7 +40,8 @@ class ErrorInfo:
         # A class of a plug-in travels as the nearest one that the other side knows. Not pickled: that would run what
         # another process sent.
         known = next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _ERRORS)
-        return cls(type=known, sentence=str(error), attributes=vars(error))
+        attributes = {name: value for name, value in vars(error).items() if isinstance(value, _PLAIN)}
+        return cls(type=known, sentence=str(error), attributes=attributes)
 
     def error(self) -> HarnessError:
         kind = _ERRORS[self.type] if self.type in _ERRORS else errors.UsageError

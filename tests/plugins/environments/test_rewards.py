@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.api import PluginFailed, Step, Task
+from harness.errors import ConfigError
 from harness.main import main
 from harness.plugins.environments.clients import trl
 from harness.plugins.environments.rewards import Shaping, shaping_of
@@ -34,6 +35,10 @@ class Needs:
     def __init__(self, what: str) -> None: ...
 
 
+class Mine(Exception):
+    """An error of the person's own."""
+
+
 class Gives:
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -54,7 +59,7 @@ def test_it_is_added_to_what_the_benchmark_gives(value: Any, given: float | None
     assert Shaping(Gives(value), "x").of(task, (), given) == given, "the start page has none"
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, True, "1", ValueError("no")])
+@pytest.mark.parametrize("value", [math.nan, math.inf, True, "1", 10**400, ValueError("no"), OSError("no"), Mine("no")])
 def test_what_is_no_reward_fails_its_episode_by_name(value: Any) -> None:
     steps: Any = (object(),)
     task: Any = None
@@ -66,7 +71,7 @@ def test_what_is_no_reward_fails_its_episode_by_name(value: Any) -> None:
     "target", ["Fewer", "no.such.Class", f"{HERE}.Missing", f"{HERE}.Nothing", f"{HERE}.Needs", f"{HERE}.HERE", ".", ""]
 )
 def test_a_class_that_cannot_be_used_is_one_sentence(target: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ValueError, match=r"rewards\._target_="):
+    with pytest.raises(ConfigError, match=r"rewards\._target_="):
         shaping_of(target)
     assert main(["serve", "task=demo", f"rewards._target_={target}"]) == 2
     said = capsys.readouterr().err

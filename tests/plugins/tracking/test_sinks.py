@@ -56,9 +56,10 @@ async def test_a_sink_hears_every_row_after_it_is_on_disk(tmp_path: Path) -> Non
     assert sink.closed == 1
 
 
-async def test_a_class_is_a_sink_by_its_path(tmp_path: Path) -> None:
-    target = {"_target_": f"{Listening.__module__}.Listening", "fails": False}
+async def test_a_class_is_a_sink_by_its_path(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    target = {"_target_": f"{Listening.__module__}.Listening", "fails": True}
     await model(tmp_path, report_metrics=[target]).log(metrics={"x": 1.0})
+    assert "Listening gets no metrics of p/m: OSError: nobody answers" in caplog.text, "it was made, and heard them"
 
 
 async def test_a_sink_that_cannot_be_reached_costs_one_warning(
