@@ -56,7 +56,7 @@ class _AllSettings:
     sites: Any = None
     executor: ExecutorSettings = setting(factory=ExecutorSettings, measured=False, named=False)
     resume: ResumeSettings = setting(factory=ResumeSettings, measured=False, named=False)
-    run: RunSettings = setting(factory=RunSettings, measured=False)
+    run: RunSettings = field(default_factory=RunSettings)
     observation: ObservationSettings = field(default_factory=ObservationSettings)
     limits: EpisodeLimits = field(default_factory=EpisodeLimits)
     journal: JournalSettings = setting(factory=JournalSettings, measured=False)

@@ -3,7 +3,8 @@
 An agent in our process can look around in it; docs/pages/process_agents_sandbox.md says how to prevent that.
 """
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -13,8 +14,11 @@ from harness.actions.truncate import cut
 from harness.api import MAX_MEMORY_BYTES, Agent, Decision, Message, ObservationRenderer, Reply
 from harness.codec import CodecError, build, dumps, loads
 from harness.errors import PluginFailed
+from harness.llm.decision_replies import DecisionReplies
 from harness.protocols import AgentSession, Environment, SessionAgent, SessionJournal
 from harness.records import Episode, Eval, LiveObservation, ScriptedUser, Task
+
+_SITES_ANSWER_S = 0.1
 
 
 def checked_decision(given: object) -> Decision:
@@ -65,6 +69,20 @@ async def agent_session(
             yield session
     else:
         yield agent
+
+
+async def ask_sites(env: Environment, action: Action, replies: DecisionReplies) -> Mapping[str, str]:
+    """What sites say of themselves before an action, for its record: after an interruption it is asked again.
+
+    A site may take its time, and the reply that the decision was made from is paid: it gets a record of its own then.
+    """
+    asked = asyncio.ensure_future(env.ask_sites(action))
+    try:
+        if not (await asyncio.wait([asked], timeout=_SITES_ANSWER_S))[0]:
+            await replies.keep_last()
+        return await asked
+    finally:
+        asked.cancel()
 
 
 _UNSAID = Eval(eval_types=())

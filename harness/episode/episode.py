@@ -16,7 +16,7 @@ from harness.api import Artifacts, Decision
 from harness.episode.artifacts import store_evidence, store_response
 from harness.episode.attempt import Termination, check_actions, is_unbegun, new_attempt_reason
 from harness.episode.background import cancellation_as_error, running
-from harness.episode.decision import agent_session, checked_decision, public_episode, public_task, with_shown
+from harness.episode.decision import agent_session, ask_sites, checked_decision, public_episode, public_task, with_shown
 from harness.episode.episode_score import Case, cannot_be_scored, resumed, score
 from harness.episode.job import Job, recorded_task, task_digest
 from harness.episode.recorder import EpisodeDeps, JournalJudgeReplies, JournalReplies, JournalWriter, Recorder
@@ -339,8 +339,7 @@ class EpisodeRunner:
         if decided is None and agent is not self._deps.agent:
             return
         decision = checked_decision(decided)
-        # Before the action, and in the record that precedes it: after an interruption the answers are compared.
-        effects_seen = await env.ask_sites(decision.action)
+        effects_seen = await ask_sites(env, decision.action, replies)
         # Waiting for a permit is not the agent's time.
         took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)
         asked = scope.recorded()

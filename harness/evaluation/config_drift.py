@@ -6,7 +6,7 @@ with a corrected reference of a task: what has ended is scored with it. A task t
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from harness.api import Artifacts
 from harness.codec import CodecError, dumps, loads, plain
@@ -32,14 +32,14 @@ def check_config_drift(
     now: Tree,
     run: RunFolder,
     *,
-    digests: Mapping[str, str],
+    tasks: Collection[str],
     outcomes: Outcomes,
     accepted: Callable[[str], None] | None,
 ) -> str:
     """Compare the current settings with those of the run folder.
 
     Args:
-        digests: Of the tasks of this start, by their ids.
+        tasks: Ids of all that the run is about from now on: their results stand in one table.
         accepted: Hears the sentence on settings that changed; None = they may not (`resume.accept_drift`).
 
     Returns:
@@ -50,7 +50,7 @@ def check_config_drift(
         JournalError: `drift.jsonl` is damaged.
     """
     config_digest = keep_settings(run, now)
-    mine = [outcome for (task_id, _), outcome in outcomes.items() if task_id in digests]
+    mine = [outcome for (task_id, _), outcome in outcomes.items() if task_id in tasks]
     known = accepted_before(run)
     for other in sorted({outcome.config_digest for outcome in mine} - {config_digest}):
         changed = changed_settings(settings_of(run.artifacts, other), now)

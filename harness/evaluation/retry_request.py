@@ -66,14 +66,16 @@ def settle(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outcome
     # Its own value: a command without `run.retry` may have finished what another one asked for and reopened.
     if (kept := SideFile(RETRY_NAME, _Asked).find(run.path)) is None:
         return
+    asks_itself = policy.run.retry is not None
     policy = replace(policy, run=replace(policy.run, retry=kept.retry))
     if pending_jobs(tasks, trials, outcomes, standing(policy, run.path, tasks, outcomes, trials=trials)):
         return
-    # What was asked for tasks that this command leaves out is kept.
-    mine = {task.task_id for task in tasks}
-    asked = {key: attempt for key, attempt in _read(path, kept.retry).items() if key[0] not in mine}
-    if asked:
-        _write(run, kept.retry, asked)
+    # What was asked for tasks and trials that this command leaves out is kept.
+    mine = {(task.task_id, trial) for task in tasks for trial in range(trials)}
+    asked = _read(path, kept.retry)
+    if left := {key: attempt for key, attempt in asked.items() if key not in mine}:
+        # Without `run.retry`, the whole of it: the command that asked would open again what this one has finished.
+        _write(run, kept.retry, left if asks_itself else asked)
     else:
         with translate_os_errors(path, "remove"):
             path.unlink(missing_ok=True)

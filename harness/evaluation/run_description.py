@@ -33,7 +33,8 @@ def check_drift(  # noqa: PLR0913 (what a start is compared with)
         The digest of the settings.
     """
     check_task_drift(tasks, run, digests=digests, outcomes=outcomes, accepted=accepted)
-    found = check_config_drift(config.measured(), run, digests=digests, outcomes=outcomes, accepted=accepted)
+    ids = about(config, tasks, run.path).tasks
+    found = check_config_drift(config.measured(), run, tasks=ids, outcomes=outcomes, accepted=accepted)
     # What the scripted endpoint plays is a setting: other plans are refused also where no job is pending.
     check_version_drift(_plans_version(config), run, is_begun=bool(outcomes), accepted=accepted)
     return found

@@ -114,6 +114,13 @@ class DecisionReplies:
         if self._has_failed:
             await self._record()
 
+    async def keep_last(self) -> None:
+        """After `close`, where the decision's own record has to wait for something: record what it was made from."""
+        last, self._unrecorded = self._unrecorded, []  # what comes later belongs to no decision
+        for request, reply in last:
+            self._recorded.append(reply)
+            await self._kept.keep(self._key(request), reply)
+
     def close(self) -> None:
         """The decision was made; its own record has what is not recorded yet."""
         self._is_open = False

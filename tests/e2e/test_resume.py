@@ -16,6 +16,7 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Starter = Callable[..., Start]
 ONE = ("task=smoke", "task.ids=[0]", "workers=1", "run.report=false")
+OTHER = ("task=smoke", "task.ids=[1]", "workers=1", "run.report=false")
 TWO = ("task=smoke", "task.ids=[0,1]", "workers=1", "run.report=false")
 KEY = "not-a-pattern-7Qz81KxW"
 PASSWORD = "thimble.42"
@@ -31,9 +32,12 @@ def requests_of(done: Start) -> int:
 
 def test_other_measuring_settings_are_refused_by_name_or_accepted_and_kept(start: Starter) -> None:
     assert start(*ONE).code == 0
-    refused = start(*ONE, "limits.max_steps=20", "llm.temperature=0.5")
+    refused = start(*ONE, "limits.max_steps=20", "llm.temperature=0.5", "run.seed=5")
     assert refused.code == 2
-    assert "limits.max_steps" in refused.err and "llm.temperature" in refused.err
+    assert all(name in refused.err for name in ("limits.max_steps", "llm.temperature", "run.seed"))
+    # Of another task: with `run.retry` both stand in one table.
+    refused = start(*OTHER, "run.retry=failed", "llm.temperature=0.5")
+    assert refused.code == 2 and "llm.temperature" in refused.err
     assert not (refused.folder / "drift.jsonl").exists()
     for _ in range(2):
         accepted = start(*ONE, "limits.max_steps=20", "resume.accept_drift=true")

@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
 import httpx2
 import pytest
 
-from harness.actions import Stop
+from harness.actions import Action, Stop
 from harness.api import ChatModel, ChatSettings, Decision, Episode, LiveObservation, Message, Reply, Task
 from harness.episode.episode import EpisodeRunner
 from harness.episode.job import Job
@@ -22,6 +22,7 @@ from harness.llm.request_digest import RequestDigest
 from harness.records import EpisodeLimits, Failed, Replied, Usage
 from harness.testing import MemoryJournal, ScriptedPages, a_task
 from tests.llm.test_endpoint_model import Waits, completion, mocked
+from tests.waiting import until
 
 PAID = {"prompt_tokens": 40, "completion_tokens": 2}
 Asks = Callable[[ChatModel], Awaitable[Reply]]
@@ -62,7 +63,9 @@ class Wire:
         return completion(usage=PAID, choices=[{"message": answer}])
 
 
-async def play(journal: MemoryJournal, wire: Wire, asks: Asks, *, killed: bool = False) -> None:
+async def play(
+    journal: MemoryJournal, wire: Wire, asks: Asks, *, killed: bool = False, pages: ScriptedPages | None = None
+) -> None:
     """Play the episode from where its journal ends; `killed`: when a request is held."""
     endpoint: Any = wire
     settings = ChatSettings(model="m")
@@ -79,7 +82,7 @@ async def play(journal: MemoryJournal, wire: Wire, asks: Asks, *, killed: bool =
             stopping=lambda: False,
         )
         playing = asyncio.create_task(
-            EpisodeRunner(deps, Job(task=a_task()), journal).play(nullcontext(ScriptedPages("page")))
+            EpisodeRunner(deps, Job(task=a_task()), journal).play(nullcontext(pages or ScriptedPages("page")))
         )
         if killed:
             await wire.holds.wait()
@@ -140,6 +143,24 @@ async def test_a_kill_during_the_next_request_costs_that_request_only() -> None:
     assert episode.pending is not None and episode.pending.action == Stop(answer="b, answer 2")
     assert (episode.pending.usage.tokens, episode.usage.tokens, episode.usage.requests) == (84, 84, 2)
     assert len(episode.pending.earlier_responses) == 1
+
+
+async def test_a_kill_while_sites_are_asked_costs_no_reply() -> None:
+    journal, wire = MemoryJournal(), Wire()
+
+    class SlowSites(ScriptedPages):
+        async def ask_sites(self, action: Action) -> Mapping[str, str]:
+            await until(lambda: kinds(journal)[-1] == "replied")
+            wire.holds.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    await play(journal, wire, lambda model: said(model, "a"), killed=True, pages=SlowSites("page"))
+    assert kinds(journal) == ["opened", "acted", "replied"]
+    await play(journal, wire, lambda model: said(model, "a"))
+    episode = journal.episode
+    assert wire.asked == ["a"] and episode.pending is not None
+    assert (episode.pending.usage.tokens, episode.usage.tokens, episode.usage.requests) == (42, 42, 1)
 
 
 async def test_of_requests_side_by_side_those_that_were_answered_are_not_sent_again() -> None:

@@ -64,6 +64,19 @@ def test_a_retry_that_was_killed_is_finished_and_then_asked_for_anew(run: RunFol
     assert command.start(done) == "1+ 2+ 3+"
 
 
+def test_what_was_asked_for_a_trial_that_a_command_leaves_out_is_kept(run: RunFolder) -> None:
+    policy, tasks = a_policy(), TASKS[:1]
+
+    def came(*attempts: int) -> dict[tuple[str, int], EpisodeResult]:
+        state = came_to(t1="passed")["1", 0]
+        return {("1", trial): replace(state, trial=trial, attempt=attempt) for trial, attempt in enumerate(attempts)}
+
+    remember(policy, run, tasks, came(1, 1), trials=2)
+    settle(a_policy(None), run, tasks, came(2, 1), trials=1)
+    jobs = pending_jobs(tasks, 2, came(2, 1), standing(policy, run.path, tasks, came(2, 1), trials=2))
+    assert [(job.trial, job.reopen_at) for job in jobs] == [(1, 1)]
+
+
 def test_a_divergence_within_the_retry_is_no_second_one(run: RunFolder) -> None:
     command = Runs(run)
     command.start(came_to(t1="passed", t2="passed", t3="passed"))

@@ -49,7 +49,7 @@ class DescribedSetting:
         if self.setting.choices:
             said = f"one of {', '.join(self.setting.choices)}"
         elif self.setting.bounds is not None:
-            said = f"{said} {_range(self.setting.bounds)}"
+            said = f"{said} {_range(self.setting.bounds)}".rstrip()
         return f"{said}, or null" if self.setting.may_be_null else said
 
     @property
