@@ -304,11 +304,22 @@ async def test_ids_count_down_the_page_and_stay_with_their_nodes(page: Page, cdp
     eyes = cairn()
     first = await eyes.read(page, cdp)
     assert first.text == "[1] RootWebArea 'P'\n\t[2] link 'one'\n\t[3] link 'two'"
+    eyes.confirm(first)
     await page.evaluate("document.body.prepend(document.querySelectorAll('a')[1], 'new')")
     assert (await eyes.read(page, cdp)).text == (
         "[1] RootWebArea 'P'\n\t[3] link 'two'\n\t[4] StaticText 'new'\n\t[2] link 'one'"
     )
     assert first.backends["2"] != first.backends["3"]
+
+
+async def test_ids_of_a_text_that_nobody_is_shown_are_given_again(page: Page, cdp: CDPSession) -> None:
+    await page.set_content("<title>P</title><a href=#1>one</a>")
+    eyes = cairn()
+    eyes.confirm(await eyes.read(page, cdp))
+    await page.evaluate("document.body.append('passing')")
+    assert "[3] StaticText 'passing'" in (await eyes.read(page, cdp)).text, "the page changed: it is read once more"
+    await page.evaluate("document.body.lastChild.remove(); document.body.append('staying')")
+    assert "[3] StaticText 'staying'" in (await eyes.read(page, cdp)).text
 
 
 @pytest.mark.slow
@@ -336,6 +347,7 @@ async def test_ids_of_another_document_are_new(page: Page, cdp: CDPSession) -> N
         assert f"link 'http://{host}/'" in body.text
         assert seen.isdisjoint(body.nodes)
         seen |= body.nodes.keys()
+        eyes.confirm(body)
 
 
 async def test_what_a_select_holds_and_offers_is_shown(page: Page, cdp: CDPSession) -> None:

@@ -8,14 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from websockets.asyncio.server import ServerConnection, serve
 
 from harness.actions import Goto, InvalidAction, Press, Type
 from harness.browser.session.chromium import ChromiumPool
+from harness.records import Site
 from tests.browser.conftest import QUICK, Answer, Asked, Web, html, visiting
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 OUT = "<p id=out>before</p>"
 SAY = "document.getElementById('out').textContent='after'"
+
+PARTS = (
+    "(async()=>new Response(new ReadableStream({start(c){let n=0;const t=setInterval(()=>{"
+    "if(++n==6){clearInterval(t);c.close()}else c.enqueue(new Uint8Array([65]))},200)}})).body)()"
+)
+"""A body that comes in six parts, for longer than timers are followed."""
 
 
 @pytest.mark.sample(2)
@@ -33,6 +41,15 @@ SAY = "document.getElementById('out').textContent='after'"
         f"fetch('/data').then(r=>r.text()).then(()=>{{{SAY}}})",
         f"fetch('/data').then(r=>r.json()).then(()=>setTimeout(()=>{{{SAY}}},300))",
         f"const x=new XMLHttpRequest();x.open('GET','/data');x.onload=()=>{{{SAY}}};x.send()",
+        f"setTimeout(`{SAY}`,300)",
+        f"scheduler.postTask(()=>{{{SAY}}},{{delay:300}})",
+        *(
+            f"({PARTS}).then(async body=>{{{read};{SAY}}})"
+            for read in (
+                "const r=body.getReader();while(!(await r.read()).done);",
+                "for await(const part of body.pipeThrough(new TextDecoderStream()));",
+            )
+        ),
         "const s=document.createElement('script');s.src='/late.js';document.body.append(s)",
         f"const i=new Image();i.onload=()=>{{{SAY}}};i.src='/dot.svg'",
         f"const f=document.createElement('iframe');f.src='/frame';f.onload=()=>{{{SAY}}};document.body.append(f)",
@@ -201,6 +218,54 @@ async def test_a_page_that_reloads_for_ever_is_left_in_time(web: Web, chromium: 
         assert "again" in visit.text
         assert "keeps reloading itself" in visit.notices
     assert time.monotonic() - begun < 20
+
+
+async def test_what_a_socket_answers_is_seen(web: Web) -> None:
+    async def echo(socket: ServerConnection) -> None:
+        async for said in socket:
+            await asyncio.sleep(0.3)  # the other side takes its time; nobody waits by this
+            await socket.send(said)
+
+    async with serve(echo, "127.0.0.1", 0) as answering:
+        port = answering.sockets[0].getsockname()[1]
+        pushes = Site(name="push", url=f"http://127.0.0.1:{port}", canonical="http://push.localhost")
+        script = f"const s=new WebSocket('ws://127.0.0.1:{port}/');s.onmessage=e=>out.textContent='answer '+e.data"
+        web.page("/", f"{OUT}<script>let n=0;{script}</script><button onclick='s.send(++n)'>go</button>")
+        async with visiting(web.pool(None, web.site, pushes), web) as visit:
+            for number in (1, 2, 3):
+                assert f"'answer {number}'" in await visit.click("button", "go")
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-security-policy": "sandbox"}])
+async def test_a_document_without_scripts_is_not_waited_for(
+    web: Web, chromium: ChromiumPool, headers: dict[str, str]
+) -> None:
+    script = "setTimeout(()=>this.textContent='late',400)"
+    web.pages["/"] = html(
+        f"<iframe sandbox srcdoc='<p>framed</p>'></iframe><button onclick=\"{script}\">go</button>", headers=headers
+    )
+    async with visiting(chromium, web) as visit:
+        assert "'framed'" in visit.text
+        await visit.click("button", "go")
+        assert ("'late'" in visit.text) is not bool(headers)
+        assert visit.notices == ""
+
+
+async def test_an_address_that_answered_slowly_once_is_waited_for_again(web: Web) -> None:
+    async def slow(asked: Asked) -> Answer:
+        await asyncio.sleep(float(asked.query))
+        return 200, {}, asked.query
+
+    web.pages["/query"] = slow
+    script = "out.textContent='loading';fetch('/query?'+this.id).then(r=>r.text()).then(t=>out.textContent='got '+t)"
+    buttons = "".join(f'<button id={took} onclick="{script}">for {took}</button>' for took in ("1.5", "0.3"))
+    web.page("/", f"{OUT}{buttons}<a href=/>again</a>")
+    async with visiting(web.pool(replace(QUICK, settle_timeout_s=1.0)), web) as visit:
+        assert "'loading'" in await visit.click("button", "for 1.5")
+        assert "still busy" in visit.notices
+        for _ in range(2):
+            assert "'got 0.3'" in await visit.click("button", "for 0.3")
+            await visit.click("link", "again")
 
 
 async def test_typing_that_filters_a_list_later_is_seen(web: Web, chromium: ChromiumPool) -> None:

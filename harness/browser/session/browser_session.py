@@ -204,6 +204,7 @@ class BrowserSession:
     async def perform(self, action: Action) -> Outcome:
         """Do it; what cannot be done is an outcome, and a notice for the agent."""
         tab = await self.tabs.ensure_current()
+        await self.settler.forget_answered()
         self.action_begins()
 
         async def unblock() -> None:

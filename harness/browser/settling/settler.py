@@ -9,6 +9,7 @@ effects of the action.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -30,6 +31,7 @@ INIT_SCRIPT = files("harness.browser.settling").joinpath("settling.js").read_tex
 WITH_ASKED_FRAMES = f"window.__cairnFrame = 2000;\n{INIT_SCRIPT}\ndelete window.__cairnFrame;"
 """Where frames come from a queue, which is longer the more episodes wait for theirs."""
 _ASK = "(asked) => window.__cairn ? window.__cairn.quiet(...asked) : null"
+_URLS = "() => window.__cairn ? window.__cairn.urls() : []"
 _RESTED = "(ignored) => window.__cairn ? window.__cairn.rested(ignored) : true"
 _ARRIVES = "the document"
 """What settling.js calls one that is still being parsed."""
@@ -81,8 +83,22 @@ class Settler:
         self._origin: Tab | None = None
         self._elements = 0
         self._arrives = False
-        self._ambient: set[str] = set()
-        """Addresses (without query) whose requests outlasted a whole settling: long polls."""
+        self._ambient: dict[str, tuple[Tab, int]] = {}
+        """Addresses (without query) whose requests outlasted a whole settling (long polls), and the documents in which
+        they did; the document itself knows which of its requests these are.
+        """
+
+    async def forget_answered(self) -> None:
+        """Before an action: an address is ambient as long as it is asked; a slow answer alone does not make it so."""
+        if not self._ambient:
+            return
+        asked: set[str] = set()
+        with suppress(Error, TimeoutError):  # where a page does not say, settling says so
+            async with asyncio.timeout(_RETRY_S):
+                for tab in self._tabs.all:
+                    for urls in await together(*(_run(tab, frame, _URLS, None) for frame in tab.loaded_frames)):
+                        asked.update(urls)
+                self._ambient = {url: document for url, document in self._ambient.items() if url in asked}
 
     def watch(self, tab: Tab) -> None:
         """An action is about to begin in this tab; what it goes on to do counts, even in a tab it opens."""
@@ -146,7 +162,7 @@ class Settler:
         if settled.surely:
             return True
         tab = settled.tab
-        ignored = sorted(self._ambient)
+        ignored = self._ignored(tab)
         try:
             # Without this frame, a page that draws in animation frames would be read before it has drawn.
             async with asyncio.timeout(self._settings.action_timeout_s):
@@ -220,7 +236,7 @@ class Settler:
         known = [answer for answer in answers if answer]
         busy = next((str(answer["busy"]) for answer in known if answer["busy"]), "")
         if busy:
-            self._ambient.update(url for answer in known for url in answer["requests"])
+            self._ambient |= {url: (tab, document) for answer in known for url in answer["requests"]}
         elif any(answer["ticking"] for answer in known) and tab.noticed_ticking != tab.commits:
             tab.noticed_ticking = tab.commits
             self._tabs.notice("the page was still busy: it keeps changing on its own")
@@ -231,7 +247,7 @@ class Settler:
         budget = max(0.0, deadline - asyncio.get_running_loop().time())
         try:
             async with asyncio.timeout(budget + self._settings.action_timeout_s):
-                answer = await self._answer(tab, frame, [budget * 1000, sorted(self._ambient), early])
+                answer = await self._answer(tab, frame, [budget * 1000, self._ignored(tab), early])
                 return answer or _NOTHING_KNOWN
         except TimeoutError:
             # One on its way elsewhere may answer nothing before it is there, or given up; a new frame nothing yet.
@@ -242,6 +258,9 @@ class Settler:
             if moved(exc) or closed(exc):
                 return None
             raise
+
+    def _ignored(self, tab: Tab) -> list[str]:
+        return sorted(url for url, document in self._ambient.items() if document != (tab, tab.commits))
 
     async def _answer(self, tab: Tab, frame: Frame, asked: list[Any]) -> Any:
         """State reported by settling.js; if the page broke it, a fallback read outside the page's world."""

@@ -28,10 +28,14 @@
     microtask: window.queueMicrotask.bind(window),
   };
 
+  // In a sandbox without scripts, timers and frames never come, and nothing changes by itself.
+  const scriptless = matchMedia("(scripting: none)").matches;
+
   let spent = null; // ms of delay the chain running now has asked for; null = it was begun by an event
   let from = null; // the timer that runs now, or has led here: { born, links, at, every }
+  let stale = false; // whether the chain running now was given up: it outlasted a whole settling
   let turn = 0;
-  const pending = new Map(); // token -> { what, url } awaited
+  const pending = new Map(); // token { stale } -> { what, url } awaited
   let changes = 0;
   let ticks = 0; // changes made by timers
   let overrun = false; // whether a chain went beyond the horizon
@@ -42,36 +46,41 @@
     try { return new URL(url, own("baseURI")).href.split("?")[0]; } catch { return String(url); }
   };
   // Run as part of a chain. The chain is kept for some microtasks, because `await` continues there.
-  const enter = (age, timer) => {
+  const enter = (age, timer, token) => {
     spent = age;
     from = timer;
+    stale = token?.stale ?? false;
     const mine = ++turn;
     let hops = HOPS;
     const hop = () => {
       if (mine !== turn) return;
       if (hops-- > 0) native.microtask(hop);
-      else spent = from = null;
+      else {
+        spent = from = null;
+        stale = false;
+      }
     };
     native.microtask(hop);
   };
   // The same for an event: its listeners run with microtasks between them, but `window.event` tells whose they are.
-  const marked = new WeakMap(); // event -> age of the chain it belongs to
-  const current = () => spent ?? (window.event ? marked.get(window.event) : null) ?? null;
+  const marked = new WeakMap(); // event -> { age, token } of the chain it belongs to
+  const ours = () => (window.event && marked.get(window.event)) ?? null;
+  const current = () => spent ?? ours()?.age ?? null;
   const follow = (what, age, url) => {
     if (age > HORIZON) {
       if (current() !== null) overrun = true;
       return null;
     }
-    const token = {};
+    const token = { stale: stale || (spent === null && (ours()?.token?.stale ?? false)) };
     pending.set(token, { what, url: url === undefined ? null : address(url) });
     return token;
   };
   const timed = (delay, least) => (current() ?? 0) + Math.max(Number(delay) || 0, least);
   const replace = (owner, name, make) => {
-    const was = owner[name];
+    const was = owner?.[name];
     if (typeof was !== "function") return;
     const is = make(was);
-    Object.defineProperty(is, "name", { value: name });
+    Object.defineProperty(is, "name", { value: was.name });
     owner[name] = is;
   };
 
@@ -85,15 +94,20 @@
     every,
   });
   replace(window, "setTimeout", () => function (handler, delay, ...args) {
-    if (typeof handler !== "function") return native.setTimeout(handler, delay, ...args);
     const age = timed(delay, 1);
     const token = follow("a timer", age);
+    if (typeof handler !== "function") {
+      const id = native.setTimeout(handler, delay, ...args);
+      native.setTimeout(() => { timers.delete(id); pending.delete(token); }, delay); // it fires after the page's
+      if (token) timers.set(id, token);
+      return id;
+    }
     const mine = timer(delay, 0);
     const id = native.setTimeout(() => {
       timers.delete(id);
       dues.delete(id);
       pending.delete(token);
-      enter(age, mine);
+      enter(age, mine, token);
       handler.apply(window, args);
     }, delay);
     if (token) timers.set(id, token);
@@ -108,7 +122,7 @@
     const id = native.setInterval(() => {
       mine.at = now() + mine.every;
       if (++mine.links > LINKS) dues.delete(id);
-      enter(age, mine);
+      enter(age, mine, token);
       age += mine.every;
       if (age > HORIZON) {
         pending.delete(token);
@@ -137,7 +151,7 @@
     const id = native.frame((time) => {
       frames.delete(id);
       pending.delete(token);
-      enter(age, mine);
+      enter(age, mine, token);
       handler(time);
     });
     if (token) frames.set(id, token);
@@ -154,8 +168,19 @@
     const mine = from;
     return was.call(window, (deadline) => {
       pending.delete(token);
-      enter(age, mine);
+      enter(age, mine, token);
       handler(deadline);
+    }, options);
+  });
+  replace(window.Scheduler?.prototype, "postTask", (was) => function (handler, options) {
+    const age = timed(options?.delay, 1);
+    const token = follow("a task", age);
+    const mine = from;
+    options?.signal?.addEventListener("abort", () => pending.delete(token));
+    return was.call(this, (...args) => {
+      pending.delete(token);
+      enter(age, mine, token);
+      return handler(...args);
     }, options);
   });
 
@@ -178,7 +203,7 @@
     const done = (value) => {
       pending.delete(token);
       if (keep) ages.set(value, age);
-      enter(age, mine);
+      enter(age, mine, token);
       return value;
     };
     return promise.then(done, (error) => { done({}); throw error; });
@@ -192,12 +217,35 @@
       return awaited(was.call(this), this.url, ages.get(this) ?? current() ?? 0, false);
     });
   }
+  // A body that is read part by part: each part is waited for like a response.
+  const streams = new WeakMap(); // ReadableStream of a response, its readers and iterators -> { url, age }
+  const body = Object.getOwnPropertyDescriptor(Response.prototype, "body");
+  Object.defineProperty(Response.prototype, "body", { ...body, get() {
+    const stream = body.get.call(this);
+    if (stream !== null && !streams.has(stream)) streams.set(stream, { url: this.url, age: ages.get(this) ?? current() ?? 0 });
+    return stream;
+  } });
+  const led = (was) => function (...args) {
+    const made = was.apply(this, args);
+    const source = streams.get(this);
+    if (source) for (const one of Array.isArray(made) ? made : [made]) streams.set(one, source);
+    return made;
+  };
+  for (const name of ["getReader", "pipeThrough", "tee", "values"]) replace(ReadableStream.prototype, name, led);
+  replace(ReadableStream.prototype, Symbol.asyncIterator, led);
+  const parts = (was) => function (...args) {
+    const source = streams.get(this);
+    const next = was.apply(this, args);
+    return source ? awaited(next, source.url, source.age, false) : next;
+  };
+  replace(ReadableStreamDefaultReader.prototype, "read", parts);
+  replace(Object.getPrototypeOf(new ReadableStream().values()), "next", parts);
   const opened = new WeakMap();
   replace(XMLHttpRequest.prototype, "open", (was) => function (...args) {
     if (!opened.has(this)) {
       for (const type of ["readystatechange", "load", "error", "abort", "timeout", "loadend"]) {
         this.addEventListener(type, (event) => {
-          marked.set(event, opened.get(this).age);
+          marked.set(event, opened.get(this));
           if (type === "loadend") pending.delete(opened.get(this).token);
         });
       }
@@ -214,30 +262,42 @@
     return was.apply(this, args);
   });
 
-  // A worker may answer what it was asked, or say by itself what it has found: it gets one horizon for that.
-  replace(window, "Worker", (was) => class extends was {
+  // Whoever is on the other side may answer what it was told, or say by itself what it has found: it gets one horizon
+  // for that.
+  const talks = (name, tells, what, begins) => replace(window, name, (was) => class extends was {
     #age = current() ?? 0;
     #token = null;
     constructor(...args) {
       super(...args);
-      this.#await();
+      if (begins) this.#await();
       this.addEventListener("message", (event) => {
         pending.delete(this.#token);
         this.#age += STEP;
         if (this.#age > HORIZON) overrun = true;
-        marked.set(event, this.#age);
+        marked.set(event, { age: this.#age, token: this.#token });
       });
     }
-    postMessage(...args) {
+    [tells](...args) {
+      if (current() === null) this.#age = 0; // an event, and not an answer to what was said before
       this.#await();
-      super.postMessage(...args);
+      super[tells](...args);
     }
     #await() {
       pending.delete(this.#token);
-      const token = (this.#token = follow("a worker", this.#age));
+      const token = (this.#token = follow(what, this.#age));
       native.setTimeout(() => pending.delete(token), HORIZON);
     }
   });
+  talks("Worker", "postMessage", "a worker", true);
+  talks("WebSocket", "send", "a socket", false);
+
+  for (const name of ["readAsText", "readAsDataURL", "readAsArrayBuffer", "readAsBinaryString"]) {
+    replace(FileReader.prototype, name, (was) => function (...args) {
+      const token = follow("a file", current() ?? 0);
+      this.addEventListener("loadend", () => pending.delete(token), { once: true });
+      return was.apply(this, args);
+    });
+  }
 
   const observer = new MutationObserver(() => {
     const mine = current();
@@ -273,7 +333,9 @@
   const busy = (ignored) => {
     if (own("readyState") === "loading") return "the document";
     if (own("readyState") !== "complete" && now() - (parsed ?? 0) < PATIENCE) return "images or scripts";
-    for (const { what, url } of pending.values()) if (url === null || !ignored.includes(url)) return what;
+    for (const [token, { what, url }] of pending) {
+      if (!token.stale && (url === null || !ignored.includes(url))) return what;
+    }
     return moving() ? "an animation" : "";
   };
 
@@ -283,7 +345,10 @@
   // Resolves when nothing is scheduled and a frame has passed without a change, or when `budget` ms are over. `early`: as
   // soon as nothing is scheduled; `rested` then tells about the frame.
   let rest = null;
+  const elements = () => own("getElementsByTagName").call(document, "*").length;
+  const urls = () => [...pending.values()].map(({ url }) => url).filter((url) => url !== null);
   const quiet = async (budget, ignored, early) => {
+    if (scriptless) return { busy: "", ticking: false, requests: [], elements: elements() };
     const end = now() + (worn ? Math.min(budget, WORN) : budget);
     let seen = early ? null : changes;
     for (;;) {
@@ -291,18 +356,22 @@
       const what = busy(ignored) || (early || seen === changes ? "" : "the page");
       const late = now() > end;
       if (!what || late) {
-        const requests = [...pending.values()].map(({ url }) => url).filter((url) => url !== null);
-        if (late) worn = true;
+        if (late) {
+          worn = true;
+          // What they lead to is not waited for either: a long poll is followed by the next one.
+          for (const token of pending.keys()) token.stale = true;
+        }
         rest = { changes, frame: frame() };
-        return { busy: what, ticking: overrun && ticks > 0, requests, due: due(), elements: own("getElementsByTagName").call(document, "*").length };
+        return { busy: what, ticking: overrun && ticks > 0, requests: urls(), due: due(), elements: elements() };
       }
       seen = changes;
     }
   };
   // Whether nothing came up since `quiet` resolved, at least a frame ago.
   const rested = async (ignored) => {
+    if (scriptless) return true;
     await rest?.frame;
     return rest !== null && rest.changes === changes && !busy(ignored);
   };
-  Object.defineProperty(window, "__cairn", { value: { quiet, rested, watch, due } });
+  Object.defineProperty(window, "__cairn", { value: { quiet, rested, watch, due, urls } });
 })();
