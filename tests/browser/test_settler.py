@@ -314,3 +314,14 @@ async def test_a_page_that_did_not_rest_is_read_again(
         monkeypatch.setattr(window._observer, "read", reading)
         monkeypatch.setattr(window.settler, "rested", rested)
         assert "'after'" in await visit.click("button", "go")
+
+
+async def test_a_shared_worker_of_a_blob_is_no_request_under_way(web: Web, chromium: ChromiumPool) -> None:
+    web.page(
+        "/",
+        "<p id=out>none</p><script>const source = new Blob(['onconnect = (e) => e.ports[0].postMessage(1)']);"
+        "const worker = new SharedWorker(URL.createObjectURL(source)); worker.port.onmessage = () =>"
+        " out.textContent = 'answered'</script>",
+    )
+    async with visiting(chromium, web) as visit:
+        assert visit.notices == ""

@@ -29,6 +29,8 @@ _BROKEN = 500
 """Statuses from here on are the server's own failures."""
 SOFT_S = 1.5
 """Pictures and fonts change no text: they are waited for this long at most."""
+_LOCAL = ("blob:", "data:")
+"""Addresses that the browser answers itself, at once. Playwright does not report the end of each such request."""
 
 
 @dataclass(slots=True, eq=False)
@@ -169,7 +171,7 @@ class Traffic:
         return failed
 
     def _begun(self, request: Request) -> None:
-        if request.resource_type in AWAITED:
+        if request.resource_type in AWAITED and not request.url.startswith(_LOCAL):
             self._under_way[request] = asyncio.get_running_loop().time()
         self._begun_since += 1
         is_sent = request.url.startswith("http")  # a POST to a `blob:` never leaves the browser
