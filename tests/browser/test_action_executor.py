@@ -508,6 +508,69 @@ async def test_scrolling_moves_what_a_person_could_scroll(
         assert await page_of(visit).evaluate(_SCROLLED) == scrolled
 
 
+_ROWS = "".join(f"<p>row {number}</p>" for number in range(60))
+_WHOLE = "<style>html,body{height:100%;margin:0;overflow:hidden}iframe{width:100%;height:100%;border:0}</style>"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"{_WHOLE}<iframe src=/rows></iframe>",
+        f"{_WHOLE}<iframe src=/nested></iframe>",
+        f"{_WHOLE}<iframe src=OTHER/rows></iframe>",
+        f"{_WHOLE}<iframe src=/nested_other></iframe>",
+        "<style>body{margin:0;display:flex;height:100vh}</style><div style='width:250px;overflow:auto'>"
+        f"{_ROWS}</div><div style='flex:1'>right</div>",
+        f"<div style='height:300px;overflow:auto'>{_ROWS}</div><p>end",
+        f"<div style='height:90px;width:90px;overflow:auto'>{_LONG}</div><div style='height:200px;overflow:auto'>{_ROWS}",
+    ],
+    ids=["frame", "nested frames", "other site", "other site, nested", "left column", "box above", "larger box"],
+)
+async def test_where_the_middle_cannot_scroll_another_part_in_view_does(web: Web, page: str) -> None:
+    other = Site(name="other", url=f"http://t0.other.localhost:{web.port}", canonical="http://other.localhost")
+    web.page("/rows", _ROWS)
+    web.page("/nested", f"{_WHOLE}<iframe src=/rows></iframe>")
+    web.page("/nested_other", f"{_WHOLE}<iframe src={other.url}/rows></iframe>")
+    web.page("/", page.replace("OTHER", other.url))
+    async with web.pool(QUICK, web.site, other) as pool, visiting(pool, web) as visit:
+        assert "'row 0'" in visit.text
+        text = await visit.act(Scroll(direction="down"))
+        assert "'row 0'" not in text and "'row 2" in text and visit.notices == ""
+        assert "'row 0'" in await visit.act(Scroll(direction="up"))
+
+
+async def test_a_frameset_is_scrolled_in_its_frame(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/rows", _ROWS)
+    web.pages["/"] = (200, {}, "<!doctype html><frameset cols='20%,80%'><frame><frame src=/rows></frameset>")
+    async with visiting(chromium, web) as visit:
+        assert "'row 0'" in visit.text
+        assert "'row 0'" not in await visit.act(Scroll(direction="down"))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p>short",
+        f"<div style='height:300px;overflow:auto'>{_LONG}</div><div style='position:fixed;inset:0;background:white'>dialog",
+        f"<style>body{{overflow:clip}}</style>{_LONG}",
+    ],
+    ids=["short page", "covered box", "held page"],
+)
+async def test_it_is_said_when_nothing_scrolls(web: Web, chromium: ChromiumPool, page: str) -> None:
+    web.page("/", page)
+    async with visiting(chromium, web) as visit:
+        await visit.act(Scroll(direction="down"))
+        assert visit.notices == "nothing in view scrolls further down"
+        await visit.act(Scroll(direction="up"))
+        assert visit.notices == "nothing in view scrolls further up"
+
+
+async def test_webarenas_dialect_scrolls_the_document_only(web: Web) -> None:
+    web.page("/", f"<div style='height:300px;overflow:auto'>{_ROWS}</div>")
+    async with web.pool(QUICK, observation=AS_WEBARENA) as pool, visiting(pool, web) as visit:
+        assert "'row 0'" in await visit.act(Scroll(direction="down")) and visit.notices == ""
+
+
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("url", "reason"),

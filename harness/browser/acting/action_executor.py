@@ -305,7 +305,14 @@ class ActionExecutor:
         # WebArena scrolls the document only, also when it is held still.
         sign = 1 if direction == "down" else -1
         within = "false" if self._as_webarena else "true"
-        await self.evaluate(f"({_SCROLL})([{sign}, {within}])")
+        left = await self.evaluate(f"({_SCROLL})([{sign}, {within}])")
+        if left is None or self._as_webarena:
+            return
+        if not left:
+            return self._tabs.notice(f"nothing in view scrolls further {direction}")
+        x, y, height = left
+        await self._page.mouse.move(x, y)
+        await self._page.mouse.wheel(0, sign * height)
 
     async def wait(self) -> None:
         # Half of the time of an action, when a page would be said not to react.
