@@ -269,6 +269,14 @@ async def test_fields_with_widgets_take_values_or_say_what_they_take(web: Web, c
         assert "a date like" in why(visit.outcome)
 
 
+async def test_an_editor_of_plain_text_is_shown_when_empty_and_takes_text(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<div contenteditable=plaintext-only style='height:40px'></div><textarea aria-label=Area></textarea>")
+    async with visiting(chromium, web) as visit:
+        assert "generic '' editable: plaintext" in visit.text and "textbox 'Area'\n" in f"{visit.text}\n"
+        text = await visit.act(Type(target=visit.target("generic", ""), text="typed", enter=False))
+        assert "generic '' value: 'typed' editable: plaintext" in text
+
+
 LOCKED = (
     "<input aria-label=Text disabled value=old><textarea aria-label=Area readonly>old</textarea>"
     "<input type=date aria-label=Day readonly value=2024-01-31><fieldset disabled><input aria-label=Inner value=old>"

@@ -30,6 +30,8 @@ _NAMED_BY_CONTENT = frozenset(
     "DisclosureTriangle button cell checkbox columnheader gridcell heading link menuitem menuitemcheckbox "
     "menuitemradio option radio rowheader switch tab tooltip treeitem".split()
 )
+_FIELDS = frozenset({"combobox", "searchbox", "spinbutton", "textbox"})
+"""Roles that tell by themselves that text can be typed."""
 _ALWAYS = ("checked", "pressed", "expanded")
 """States printed whatever they are: not being checked is worth a word."""
 _WHEN_TRUE = ("selected", "disabled", "readonly", "required", "busy", "modal", "multiselectable")
@@ -134,8 +136,8 @@ def _details(node: AXNode, role: str) -> list[str]:
     text = has.get("valuetext")
     said = (text if text and _is_same(text, value) else _shortest(value)) if _is_number(value) else repr(value)
     details = [f"value: {said}"] if value not in (None, "") and not is_rich else []
-    if is_rich and has.get("focusable"):
-        details.append("editable: richtext")
+    if has.get("focusable") and (is_rich or (has.get("editable") and role not in _FIELDS)):
+        details.append(f"editable: {has['editable']}")
     if role == "heading" and "level" in has:
         details.append(f"level: {has['level']}")
     if text and text not in (value, said):
