@@ -10,6 +10,7 @@ import pytest
 
 from harness.browser.ax_node import AXNode
 from harness.browser.rendering import tree_cairn, tree_webarena
+from harness.browser.rendering.similarity import is_actionable
 from harness.browser.rendering.tree import RenderedTree
 
 GOLDEN = Path(os.environ.get("GOLDEN_DIR", Path(__file__).parents[3] / "shared" / "golden"))
@@ -141,6 +142,13 @@ def test_cairn_dialect_drops_text_only_where_a_name_says_it() -> None:
     assert "StaticText 'Reviews'" not in text
     assert "StaticText '5'" in text
     assert "StaticText 'Price list 5'" in text
+
+
+@pytest.mark.parametrize("role", ["DisclosureTriangle", "DisclosureTriangleGrouped"])
+def test_a_summary_is_named_by_its_content_and_acted_on_also_in_a_group(role: str) -> None:
+    text = cairn([ax(1, "RootWebArea", "P", 2), ax(2, role, "More about it", 3), ax(3, "StaticText", "More")])
+    assert text == f"[1] RootWebArea 'P'\n\t[2] {role} 'More about it'"
+    assert is_actionable(f"{role} 'More about it'")
 
 
 def test_cairn_dialect_does_not_take_half_a_word_for_said() -> None:

@@ -21,8 +21,8 @@ _ID = re.compile(r"^(\t*)\[([^\]\s]*)\] ", re.MULTILINE)
 # Left out of comparisons, as a checkpoint cannot restore the focus.
 _FOCUS = re.compile(r" focused: (True|true)\b")
 _ACTED_ON = re.compile(
-    r"<?(?:DisclosureTriangle|button|checkbox|combobox|link|listbox|menuitem\w*|option|radio|scrollbar|searchbox|"
-    r"slider|spinbutton|switch|tab|textbox|treeitem|ComboBoxGrouping|ComboBoxMenuButton|ComboBoxSelect|"
+    r"<?(?:DisclosureTriangle(?:Grouped)?|button|checkbox|combobox|link|listbox|menuitem\w*|option|radio|scrollbar|"
+    r"searchbox|slider|spinbutton|switch|tab|textbox|treeitem|ComboBoxGrouping|ComboBoxMenuButton|ComboBoxSelect|"
     r"Date|DateTime|ColorWell|"
     r"InputTime|PopUpButton|a|input|textarea|select|summary)\b",
     re.IGNORECASE,

@@ -27,8 +27,8 @@ _BLANK_ROLES = frozenset(
 )
 """Not printed when they have neither a name nor a detail."""
 _NAMED_BY_CONTENT = frozenset(
-    "DisclosureTriangle button cell checkbox columnheader gridcell heading link menuitem menuitemcheckbox "
-    "menuitemradio option radio rowheader switch tab tooltip treeitem".split()
+    "DisclosureTriangle DisclosureTriangleGrouped button cell checkbox columnheader gridcell heading link menuitem "
+    "menuitemcheckbox menuitemradio option radio rowheader switch tab tooltip treeitem".split()
 )
 _FIELDS = frozenset({"combobox", "searchbox", "spinbutton", "textbox"})
 """Roles that tell by themselves that text can be typed."""
