@@ -250,6 +250,31 @@ async def test_options_are_chosen_by_label_and_the_page_is_told(web: Web, chromi
         assert "not a native list" in why(visit.outcome)
 
 
+async def test_a_list_of_the_pages_own_look_is_closed_when_an_option_is_chosen(
+    web: Web, chromium: ChromiumPool
+) -> None:
+    web.page(
+        "/",
+        "<style>select,select::picker(select){appearance:base-select}</style><select aria-label=One"
+        " onchange=\"out.textContent='changed to '+value\"><option>a<option>b<option>c<option disabled>d</select>"
+        "<p id=out></p><button style='position:absolute;top:60px'>Next</button>",
+    )
+    async with visiting(chromium, web) as visit:
+        one = visit.target("combobox", "One")
+        assert "expanded: True" in await visit.act(Click(target=one))
+        await visit.click("option", "d")
+        assert "disabled" in why(visit.outcome) and "expanded: True" in visit.text
+        assert "'changed to b'" in await visit.click("option", "b") and "expanded: False" in visit.text
+        assert "expanded: True" in await visit.act(Click(target=one))
+        await visit.act(Select(target=one, option="x"))
+        assert "has no option 'x'" in why(visit.outcome) and "expanded: True" in visit.text
+        assert "'changed to c'" in await visit.act(Select(target=one, option="c")) and "expanded: False" in visit.text
+        await visit.act(Click(target=one))
+        assert "'changed to a'" in await visit.act(Type(target=one, text="a")) and "expanded: False" in visit.text
+        await visit.click("button", "Next")
+        assert visit.outcome == Done()
+
+
 async def test_choosing_in_a_multiple_list_keeps_what_was_chosen(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", LISTS)
     async with visiting(chromium, web) as visit:

@@ -217,7 +217,7 @@ class ActionExecutor:
             await mouse.move(*end, steps=5)
 
     async def select(self, target: Target, option: str) -> None:
-        await self._element(target).choose(option, typed=False)
+        await self._choose(self._element(target), option, typed=False)
 
     async def check(self, target: Target, checked: bool) -> None:
         element = self._element(target)
@@ -347,9 +347,18 @@ class ActionExecutor:
     async def _click(self, element: Element) -> None:
         found = await self._locate(element)
         # The options of a closed list have no box, so the mouse cannot hit them.
-        if found["option"]:
+        if found["option"] and not found["picker"]:
             return await element.pick()
+        if found["option"] and found["locked"]:
+            raise ActionFailed(f"element [{element.id}] is {found['locked']}")
         await self._page.mouse.click(*await self._point(element, found))
+
+    async def _choose(self, element: Element, option: str, *, typed: bool) -> None:
+        if await element.choose(option, typed=typed):
+            return
+        await self._click(element)  # closes it
+        if not await element.choose(option, typed=typed):
+            raise ActionFailed(f"element [{element.id}] stays open, and nothing was chosen")
 
     async def _locate(self, element: Element) -> Mapping[str, Any]:
         return await element.locate(surely=not self._as_webarena)
@@ -378,7 +387,7 @@ class ActionExecutor:
         element = self._element(target)
         found = await self._locate(element)
         if found["list"]:
-            return await element.choose(text, typed=True)
+            return await self._choose(element, text, typed=True)
         page = self._page
         self._check_takes_text(target, found)
         if found["type"] in WIDGETS:

@@ -132,10 +132,13 @@ function (task, value) {
   };
   const plain = (text) => text.trim().replace(/\s+/g, " ").toLowerCase();
   const label = (one) => one.label || one.text;
+  // An open list of the page's own look, whose options lie on the page; no script closes it.
+  const isPicker = () => view.getComputedStyle(list).appearance === "base-select" && list.matches(":open");
   const choose = (one) => {
     if (list.disabled || one.disabled || (one.parentElement.localName === "optgroup" && one.parentElement.disabled)) {
       return { disabled: true };
     }
+    if (isPicker()) return { open: true };
     if (list.matches(":open")) list.blur(); // its pop-up would otherwise stay
     list.focus();
     if (!one.selected) {
@@ -176,7 +179,8 @@ function (task, value) {
       const locked = call(element, "matches", ":disabled") ? "disabled" : isReadOnly ? "read-only" : "";
       const [isOption, isList, filled] = [option, list, own(element, "value")].map(Boolean);
       const at = { ...locate(value === "again"), width: view.innerWidth, height: view.innerHeight };
-      return { ...at, tag, type, option: isOption, list: isList, filled, takesText, locked };
+      const picker = isList && isPicker();
+      return { ...at, tag, type, option: isOption, list: isList, picker, filled, takesText, locked };
     }
     case "outward":
       return { ...outward(JSON.parse(value)), width: view.innerWidth, height: view.innerHeight };

@@ -74,8 +74,9 @@ class Element:
             surely: Look for any point that a click meets, and once more where something may just be going away.
         Returns:
             `x`, `y` (CSS px of the viewport; an option of a closed list has none), `met` (whether a click there meets
-            it), `covered` (whether something else is there), `tag`, `type`, `option`, `list`, `filled`, `takesText`,
-            `locked` (`disabled` or `read-only`, if it is).
+            it), `covered` (whether something else is there), `tag`, `type`, `option`, `list`, `picker` (whether that is
+            open and its options lie on the page), `filled`, `takesText`, `locked` (`disabled` or `read-only`, if it
+            is).
         Raises:
             ActionFailed: It is not on the page, or not visible there.
         """
@@ -109,8 +110,12 @@ class Element:
         """Choose this option in its list."""
         self._check_enabled(await self._run("pick"))
 
-    async def choose(self, label: str, *, typed: bool) -> None:
-        """Choose the option with this label in this list; `typed` also accepts the beginning of a label."""
+    async def choose(self, label: str, *, typed: bool) -> bool:
+        """Choose the option with this label in this list; `typed` also accepts the beginning of a label.
+
+        Returns:
+            False: The list is open, and has to be closed by the mouse first.
+        """
         answer = await self._run("type" if typed else "choose", label)
         if answer.get("notList"):
             raise ActionFailed(f"element [{self.id}] is not a native list but a {answer['tag']}; click it instead")
@@ -118,6 +123,7 @@ class Element:
             options = ", ".join(repr(option) for option in answer["options"][:50])
             raise ActionFailed(f"element [{self.id}] has no option {label!r}; its options: {options or 'none'}")
         self._check_enabled(answer)
+        return not answer.get("open")
 
     async def is_checked(self) -> bool:
         """Whether this box, button or switch is on.
