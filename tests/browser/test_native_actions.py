@@ -33,6 +33,26 @@ async def test_checking_sets_what_it_says_whatever_was_set(web: Web, chromium: C
         assert isinstance(visit.outcome, Refused) and "cannot be checked" in visit.outcome.why
 
 
+_OWN_SWITCH = """<x-switch style='display:inline-block;width:90px;height:30px'>Accept</x-switch><script>
+customElements.define('x-switch', class extends HTMLElement {
+  static formAssociated = true;
+  connectedCallback() {
+    const inner = this.attachInternals();
+    Object.assign(inner, { role: 'switch', ariaChecked: 'false', ariaLabel: 'Accept' });
+    this.onclick = () => { inner.ariaChecked = inner.ariaChecked === 'true' ? 'false' : 'true' };
+  }
+})</script>"""
+
+
+async def test_a_switch_whose_state_only_the_accessibility_tree_tells_is_set(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", _OWN_SWITCH)
+    async with visiting(chromium, web) as visit:
+        accept = visit.target("switch", "Accept")
+        for checked in (True, True, False):
+            text = await visit.act(Check(target=accept, checked=checked))
+            assert visit.outcome == Done() and f"switch 'Accept' checked: {str(checked).lower()}" in text
+
+
 async def test_a_box_that_does_not_let_itself_be_checked_is_a_refusal(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<label><input type=checkbox onclick='return false'> Stubborn</label>")
     async with visiting(chromium, web) as visit:

@@ -133,8 +133,17 @@ class Element:
         """
         answer = await self._run("checked")
         if answer.get("checked") is None:
+            answer = {**answer, "checked": await self._said_checked()}
+        if answer["checked"] is None:
             raise ActionFailed(f"element [{self.id}] cannot be checked (it is a {answer['tag']})")
         return bool(answer["checked"])
+
+    async def _said_checked(self) -> bool | None:
+        """The state in the accessibility tree, where elements have one that no attribute tells; None = it has none."""
+        answer = await self._send("Accessibility.getPartialAXTree", backendNodeId=self._backend, fetchRelatives=False)
+        has = {entry["name"]: entry["value"].get("value") for entry in answer["nodes"][0].get("properties", ())}
+        said = has.get("checked", has.get("pressed"))
+        return None if said is None else said == "true"
 
     async def give(self, path: str) -> bool:
         """Put a file of this machine into this file field.
