@@ -294,6 +294,44 @@ async def test_fields_with_widgets_take_values_or_say_what_they_take(web: Web, c
         assert "a date like" in why(visit.outcome)
 
 
+@pytest.mark.parametrize(
+    ("field", "role", "text", "value"),
+    [
+        ("type=color", "ColorWell", "#FF8800", "#ff8800"),
+        ("type=datetime-local", "DateTime", "2024-01-31T14:05:00", "2024-01-31T14:05"),
+        ("type=datetime-local", "DateTime", "2024-01-31 14:05", "2024-01-31T14:05"),
+        ("type=time", "InputTime", "14:05:30", "14:05:30"),
+        ("type=date", "Date", " 2024-01-31 ", "2024-01-31"),
+        ("type=range min=1 max=9 step=2", "slider", "7.0", "7"),
+    ],
+)
+async def test_fields_take_every_form_of_a_value_that_browsers_take(
+    web: Web, chromium: ChromiumPool, field: str, role: str, text: str, value: str
+) -> None:
+    web.page("/", f"<input aria-label=Field {field} onchange=\"out.textContent='now '+value\"><p id=out></p>")
+    async with visiting(chromium, web) as visit:
+        assert f"'now {value}'" in await visit.act(Type(target=visit.target(role, "Field"), text=text, enter=False))
+
+
+@pytest.mark.parametrize(
+    ("field", "role", "text", "needs"),
+    [
+        ("type=range step=2", "slider", "7", "a multiple of its step from its minimum, not '7'"),
+        ("type=range", "slider", "200", "a number within its range"),
+        ("type=color", "ColorWell", "orange", "a colour like"),
+        ("type=datetime-local", "DateTime", "tomorrow", "a date and time like"),
+    ],
+)
+async def test_a_value_that_is_refused_moves_no_focus(
+    web: Web, chromium: ChromiumPool, field: str, role: str, text: str, needs: str
+) -> None:
+    web.page("/", f"<input aria-label=Field {field} onfocus=\"document.title='focused'\"><input autofocus value=mine>")
+    async with visiting(chromium, web) as visit:
+        before = visit.text
+        assert await visit.act(Type(target=visit.target(role, "Field"), text=text, enter=False)) == before
+        assert needs in why(visit.outcome)
+
+
 async def test_an_editor_of_plain_text_is_shown_when_empty_and_takes_text(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<div contenteditable=plaintext-only style='height:40px'></div><textarea aria-label=Area></textarea>")
     async with visiting(chromium, web) as visit:

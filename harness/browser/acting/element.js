@@ -156,14 +156,22 @@ function (task, value) {
     );
   };
   const fill = () => {
-    const before = element.value;
+    // Tried in a field that nobody sees: what is refused must change nothing, the focus included.
+    const tried = page.createElement("input");
+    for (const name of ["type", "min", "max", "step", "value", "alpha", "colorspace"]) {
+      if (element.hasAttribute(name)) tried.setAttribute(name, element.getAttribute(name));
+    }
+    const given = value.trim();
+    tried.value = given;
+    const fits = {
+      color: () => tried.value === given.toLowerCase(),
+      range: () => Number(tried.value) === Number(given),
+    };
+    // Of dates and times, browsers take the same moment in another form, and nothing else.
+    if (given !== "" && !(fits[element.type] || (() => tried.value !== ""))()) return { malformed: true };
     const owner = Object.getOwnPropertyDescriptor(view.HTMLInputElement.prototype, "value");
     element.focus();
-    owner.set.call(element, value);
-    if (value !== "" && element.value !== value.trim()) {
-      owner.set.call(element, before);
-      return { malformed: true };
-    }
+    owner.set.call(element, given);
     tell(element);
     return {};
   };

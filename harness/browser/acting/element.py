@@ -272,7 +272,7 @@ _SHAPES = {
     "month": "a month like 2024-01",
     "week": "a week like 2024-W05",
     "color": "a colour like #1a2b3c",
-    "range": "a number within its range",
+    "range": "a number within its range, a multiple of its step from its minimum",
 }
 WIDGETS = frozenset(_SHAPES)
 """Types of input that are filled, because typing into their widget depends on locale and platform."""
