@@ -18,6 +18,7 @@ from harness.actions import (
     GoBack,
     GoForward,
     Goto,
+    HoldKey,
     Hover,
     Keyboard,
     Mouse,
@@ -477,6 +478,22 @@ async def test_keys_are_pressed_by_any_spelling_and_unknown_ones_refused(web: We
             assert f"'{pressed}'" in await visit.act(Press(key_comb=written)), written
         await visit.act(Press(key_comb="nonsense"))
         assert "nonsense" in why(visit.outcome)
+
+
+_KEY_LOG = "<p id=out></p><script>onkeydown = (e) => { out.textContent += ` ${e.key}`; return false }</script>"
+
+
+async def test_a_letter_with_a_modifier_is_pressed_without_shift(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", _KEY_LOG)
+    keys = ("Control+S", "Alt+S", "Control+Shift+S", "Shift+S", "S")
+    async with visiting(chromium, web) as visit:
+        for key in keys:
+            await visit.act(Press(key_comb=key))
+        assert "'Control s Alt s Control Shift S Shift S S'" in visit.text
+        await visit.act(HoldKey(key_comb="Control+D", seconds=0.01))
+        assert "S Control d" in visit.text
+    async with web.pool(QUICK, observation=AS_WEBARENA) as pool, visiting(pool, web) as visit:
+        assert "'Control S'" in await visit.act(Press(key_comb="Control+S"))
 
 
 async def test_scrolling_moves_by_one_viewport_at_once(web: Web, chromium: ChromiumPool) -> None:

@@ -445,14 +445,14 @@ class ActionExecutor:
             await keyboard.insert_text(rest)
 
     async def press(self, keys: str) -> None:
-        pressed = _pressable(keys)
+        pressed = self._pressable(keys)
         with _known_keys(keys):
             async with self._clipboard.during(pressed):
                 await self._page.keyboard.press(pressed)
 
     async def hold(self, keys: str, *, seconds: float) -> None:
         keyboard, down = self._page.keyboard, list[str]()
-        names = [key for key in _pressable(keys).split("+") if key] or ["+"]
+        names = [key for key in self._pressable(keys).split("+") if key] or ["+"]
         # Half of the time of an action, when a page would be said not to react.
         limit_s = min(seconds, self._settings.action_timeout_s / 2)
         if is_clipboard_key(_pressable(keys)):  # nobody waits for the clipboard longer than for one press
@@ -469,6 +469,13 @@ class ActionExecutor:
         finally:
             for key in reversed(down):
                 await keyboard.up(key)
+
+    def _pressable(self, keys: str) -> str:
+        *held, last = _pressable(keys).split("+")
+        # No keyboard sends a capital letter without Shift; WebArena does.
+        if not self._as_webarena and "Shift" not in held and not {"Control", "Meta", "Alt"}.isdisjoint(held):
+            last = last.lower() if len(last) == 1 else last
+        return "+".join((*held, last))
 
 
 @contextmanager
