@@ -42,7 +42,7 @@ class BrowserControls(Protocol):
         ...
 
     async def check(self, target: Target, checked: bool) -> None:
-        """Set a checkbox, radio button or switch, whatever it was."""
+        """Set a checkbox, radio button, switch, or option of a list of which several can be chosen, whatever it was."""
         ...
 
     async def upload(self, target: Target, file: str) -> None:

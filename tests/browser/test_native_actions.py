@@ -33,6 +33,24 @@ async def test_checking_sets_what_it_says_whatever_was_set(web: Web, chromium: C
         assert isinstance(visit.outcome, Refused) and "cannot be checked" in visit.outcome.why
 
 
+async def test_options_of_a_list_of_several_are_chosen_and_taken_out(web: Web, chromium: ChromiumPool) -> None:
+    web.page(
+        "/",
+        "<select multiple aria-label=Many onchange=\"out.textContent = 'now ' + [...selectedOptions].map((o) => o.text)\">"
+        "<option selected>Red<option>Blue<option disabled selected>Green</select><p id=out></p>"
+        "<select aria-label=One><option>Alpha<option>Beta</select>",
+    )
+    async with visiting(chromium, web) as visit:
+        red, blue = visit.target("option", "Red"), visit.target("option", "Blue")
+        assert "'now Red,Blue,Green'" in await visit.act(Check(target=blue))
+        assert "'now Blue,Green'" in await visit.act(Check(target=red, checked=False))
+        assert visit.outcome == Done()
+        await visit.act(Check(target=visit.target("option", "Green"), checked=False))
+        assert isinstance(visit.outcome, Refused) and "disabled" in visit.outcome.why
+        await visit.act(Check(target=visit.target("option", "Beta")))
+        assert isinstance(visit.outcome, Refused) and "cannot be checked" in visit.outcome.why
+
+
 _OWN_SWITCH = """<x-switch style='display:inline-block;width:90px;height:30px'>Accept</x-switch><script>
 customElements.define('x-switch', class extends HTMLElement {
   static formAssociated = true;

@@ -222,7 +222,7 @@ class ActionExecutor:
     async def check(self, target: Target, checked: bool) -> None:
         element = self._element(target)
         if await element.is_checked() is not checked:
-            await self._click(element)
+            await self._click(element, selected=checked)
             if await element.is_checked() is not checked:
                 raise ActionFailed(f"element [{target.id}] stays {'un' * checked}checked")
 
@@ -344,11 +344,11 @@ class ActionExecutor:
             raise ActionFailed(f"there is no element [{target.id}] in the current observation; use an id listed there")
         return Element(body.documents[target.id], backend, id=target.id)
 
-    async def _click(self, element: Element) -> None:
+    async def _click(self, element: Element, *, selected: bool = True) -> None:
         found = await self._locate(element)
         # The options of a closed list have no box, so the mouse cannot hit them.
         if found["option"] and not found["picker"]:
-            return await element.pick()
+            return await element.pick(selected=selected)
         if found["option"] and found["locked"]:
             raise ActionFailed(f"element [{element.id}] is {found['locked']}")
         await self._page.mouse.click(*await self._point(element, found))

@@ -134,15 +134,15 @@ function (task, value) {
   const label = (one) => one.label || one.text;
   // An open list of the page's own look, whose options lie on the page; no script closes it.
   const isPicker = () => view.getComputedStyle(list).appearance === "base-select" && list.matches(":open");
-  const choose = (one) => {
+  const choose = (one, selected = true) => {
     if (list.disabled || one.disabled || (one.parentElement.localName === "optgroup" && one.parentElement.disabled)) {
       return { disabled: true };
     }
     if (isPicker()) return { open: true };
     if (list.matches(":open")) list.blur(); // its pop-up would otherwise stay
     list.focus();
-    if (!one.selected) {
-      one.selected = true;
+    if (one.selected !== selected) {
+      one.selected = selected;
       tell(list);
     }
     return { chosen: label(one) };
@@ -193,7 +193,7 @@ function (task, value) {
     case "outward":
       return { ...outward(JSON.parse(value)), width: view.innerWidth, height: view.innerHeight };
     case "pick":
-      return choose(option);
+      return choose(option, value !== "off");
     case "choose":
     case "type": {
       if (!list) return { tag, notList: true };
@@ -203,6 +203,7 @@ function (task, value) {
     case "fill":
       return fill();
     case "checked": {
+      if (element === option && list?.multiple) return { tag, checked: option.selected };
       const box = isBox() ? element : own(element, "control");
       const said = call(element, "getAttribute", "aria-checked") || call(element, "getAttribute", "aria-pressed");
       return { tag, checked: box && "checked" in box ? box.checked : said === null ? null : said === "true" };

@@ -106,9 +106,9 @@ class Element:
             at, inner = dict(await frame._run("outward", dumps(at).decode())), inner.holder
         return {**found, **at}
 
-    async def pick(self) -> None:
-        """Choose this option in its list."""
-        self._check_enabled(await self._run("pick"))
+    async def pick(self, *, selected: bool = True) -> None:
+        """Choose this option in its list; False takes it out of what is chosen, where that can be several."""
+        self._check_enabled(await self._run("pick", "on" if selected else "off"))
 
     async def choose(self, label: str, *, typed: bool) -> bool:
         """Choose the option with this label in this list; `typed` also accepts the beginning of a label.
@@ -126,7 +126,7 @@ class Element:
         return not answer.get("open")
 
     async def is_checked(self) -> bool:
-        """Whether this box, button or switch is on.
+        """Whether this box, button, switch or option of a list of which several can be chosen is on.
 
         Raises:
             ActionFailed: It is nothing that can be checked.
