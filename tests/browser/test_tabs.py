@@ -36,7 +36,7 @@ async def test_a_tab_opened_by_the_page_becomes_current(web: Web, chromium: Chro
             "http://shop.localhost/new",
         ]
         await visit.act(CloseTab())
-        assert visit.text.startswith("Tab 0 (current): Old\n\n")
+        assert visit.text.startswith("Tab 0 (current): Old\n\n") and visit.notices == ""
 
 
 async def test_a_tab_that_closes_itself_gives_way_to_the_last_one(web: Web, chromium: ChromiumPool) -> None:
@@ -46,6 +46,17 @@ async def test_a_tab_that_closes_itself_gives_way_to_the_last_one(web: Web, chro
         await visit.click("link", "open")
         assert "'open'" in await visit.click("button", "close me")
         assert visit.text.startswith("Tab 0 (current): Old\n\n")
+        assert visit.notices == "the current tab was closed by its page; Tab 0 is current"
+
+
+async def test_a_tab_that_closes_itself_at_once_is_told(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<a href=/new target=_blank rel=opener>open</a>", title="Old")
+    web.page("/new", "<script>setTimeout(() => window.close(), 200)</script>", title="New")
+    async with visiting(chromium, web) as visit:
+        await visit.click("link", "open")
+        assert visit.text.startswith("Tab 0 (current): Old\n\n")
+        opened, closed = visit.notices.splitlines()
+        assert "opened a new tab" in opened and closed == "the current tab was closed by its page; Tab 0 is current"
 
 
 async def test_a_tab_that_opens_after_the_page_was_seen_is_not_acted_in_by_ids_of_that_page(

@@ -65,7 +65,7 @@ class SessionPage:
             yield self
         finally:
             if not other.page.is_closed():
-                await other.page.close()
+                await self._window.tabs.close(other)
             if not mine.page.is_closed():
                 await self._window.tabs.focus(mine)
 

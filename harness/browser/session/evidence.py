@@ -115,7 +115,7 @@ class _Gatherer:
     async def close(self) -> None:
         """Leave only what the agent had open."""
         if self._other is not None and not self._other.page.is_closed():
-            await self._other.page.close()
+            await self._window.tabs.close(self._other)
         self._other = None
         await self._focus_mine()
 

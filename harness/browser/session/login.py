@@ -169,7 +169,7 @@ async def _aside(window: BrowserSession) -> AsyncIterator[None]:
         yield
     finally:
         if not tab.page.is_closed():
-            await tab.page.close()
+            await window.tabs.close(tab)
         await window.tabs.focus(before)
 
 

@@ -46,7 +46,7 @@ class SharedWindow:
         cls, window: BrowserSession, follow: Follow, *, uploads: str | None, check: Callable[[], None]
     ) -> "SharedWindow":
         """Raises: playwright.async_api.Error: The browser is gone."""
-        window.lane.guard.is_driven = True
+        window.lane.guard.is_driven = window.tabs.is_driven = True
         for tab in window.tabs.all:
             await tab.attach()
         about = await sender(window.tabs.current.cdp)("Target.getTargetInfo")

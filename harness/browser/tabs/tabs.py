@@ -41,6 +41,10 @@ class Tabs:
         self._tabs: list[Tab] = []
         self._current: Tab | None = None
         self._own = 0
+        self._own_closed: set[Tab] = set()
+        """Tabs that the agent or the harness has closed."""
+        self.is_driven = False
+        """Whether an agent that drives the browser itself opens and closes tabs as pages do."""
         self._notices = Notices()
         self._closing: set[asyncio.Task[None]] = set()
         context.on("page", self._page_opened)
@@ -107,8 +111,13 @@ class Tabs:
 
     async def close_current(self) -> None:
         """Close the current tab; the last remaining one, or a new blank one, takes its place."""
-        await self.current.page.close()
+        await self.close(self.current)
         await self.ensure_current()
+
+    async def close(self, tab: Tab) -> None:
+        """Close a tab; the agent is not told, as of one that its page closes."""
+        self._own_closed.add(tab)
+        await tab.page.close()
 
     async def ensure_current(self) -> Tab:
         """The tab that is current now, attached; a new blank one when a page closed the last.
@@ -143,7 +152,7 @@ class Tabs:
     def _adopt(self, page: Page) -> Tab:
         tab = Tab(page, self.changed, self._storage, self.sending)
         self._tabs.append(tab)
-        page.on("close", lambda _: self._page_closed(tab))
+        page.on("close", lambda _: self._closed_itself(tab))
         page.on("crash", lambda _: self._watch.crash(page.url))
         page.on("download", self._refuse_download)
         return tab
@@ -172,6 +181,12 @@ class Tabs:
         """Have it closed; nothing waits for that."""
         self._closing.add(task := asyncio.create_task(_closed(page)))
         task.add_done_callback(self._closing.discard)
+
+    def _closed_itself(self, tab: Tab) -> None:
+        is_told = self._current is tab and tab not in self._own_closed and not self.is_driven
+        self._page_closed(tab)
+        if is_told:  # after the last one, a blank tab takes its place
+            self.notice(f"the current tab was closed by its page; Tab {max(len(self._tabs) - 1, 0)} is current")
 
     def _page_closed(self, tab: Tab) -> None:
         if tab in self._tabs:
