@@ -56,6 +56,8 @@ class IndexedScore:
     """Digest of the prompt that judge was asked with."""
     reference: str = optional("")
     """Digest of the task with the corrected reference that it was scored with; "" = with the one that was played."""
+    is_judged: bool | None = optional(None)
+    """Whether a judge was asked for it, named or not; None = a line of an index from before this was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +238,8 @@ def _pages(episode: Episode) -> tuple[str, ...]:
 
 def _score(scored: Scored) -> IndexedScore:
     judged = next((verdict for verdict in scored.verdicts if verdict.judge), None)
+    # An older version recorded what a judge said and cost, and not its name.
+    is_judged = any(one.judge or one.replies or one.usage.requests for one in scored.verdicts)
     return IndexedScore(
         status=scored.status,
         value=scored.value,
@@ -244,6 +248,7 @@ def _score(scored: Scored) -> IndexedScore:
         judge="" if judged is None else judged.judge,
         prompt="" if judged is None else judged.prompt,
         reference="" if scored.reference is None else scored.reference.task_digest,
+        is_judged=is_judged,
     )
 
 
@@ -348,9 +353,19 @@ def read_index(folder: Path) -> Iterator[IndexEntry]:
     for line in reversed(data.split(b"\n")[:-1]):
         with suppress(CodecError):  # torn, or of another version: the journal is read instead
             entry = build(IndexEntry, loads(unseal(line, 0)[0] + b"}"))
-            if entry.name not in named and _is_sound(entry.outcome):
+            if entry.name not in named and _is_sound(entry.outcome) and _says_what_was_judged(entry.outcome):
                 named.add(entry.name)
                 yield entry
+
+
+def _says_what_was_judged(outcome: EpisodeResult) -> bool:
+    """False for a line from before `is_judged`, where judges were paid that no score names: for which, it does not say.
+
+    All other old lines are as good as new ones, and 10,000 journals are not read for the few.
+    """
+    scores = outcome.scores.values()
+    is_said = any(one.judge for one in scores) or all(one.is_judged is not None for one in scores)
+    return is_said or not outcome.judge_usage.requests
 
 
 def _is_sound(outcome: EpisodeResult) -> bool:

@@ -72,7 +72,7 @@ def judged_by(result: EpisodeResult, scoring: str) -> tuple[str, str] | None:
     if score is None or score.status is not Status.OK:
         return None
     # A version that names judges does so in each scoring: what was asked for the other one did not decide this one.
-    is_old = result.judge_usage.requests and not any(one.judge for one in result.scores.values())
+    is_old = score.is_judged and not any(one.judge for one in result.scores.values())
     return (score.judge, score.prompt) if score.judge or is_old else None
 
 

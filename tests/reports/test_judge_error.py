@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from harness.codec import dumps
-from harness.journal.index import scan
+from harness.journal.index import INDEX_NAME, index_of, read_index, scan
+from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.html_report.report import write_report
+from harness.records import Opened
 from harness.reports.ci import markdown
 from harness.reports.summary import Invocation, as_json, summarize
 from harness.runs.intervals import kappa_of
@@ -24,7 +26,7 @@ from harness.runs.judge_error import (
 )
 from harness.runs.outcome import judged_by
 from harness.runs.run import Run
-from tests.reports.runs import Shape, fill
+from tests.reports.runs import Shape, episode, fill, task, write
 
 
 @pytest.mark.parametrize("table", [(20, 5, 10, 15), (3, 1, 0, 4), (1, 7, 2, 90), (50, 50, 50, 50)])
@@ -68,6 +70,39 @@ def test_a_score_that_no_judge_decided_is_none_of_the_judges(tmp_path: Path) -> 
     both = replace(result, scores={"corrected": score, "webarena": replace(score, judge="m", prompt="p")})
     assert (judged_by(both, "webarena"), judged_by(both, "corrected")) == (("m", "p"), None)
     assert judged_by(replace(result, scores={"corrected": score}), "corrected") == ("", ""), "an older version's"
+
+
+@pytest.mark.parametrize("judge", [("m", "p" * 64), ("", "")])
+def test_a_judge_of_an_earlier_attempt_did_not_decide_the_score(tmp_path: Path, judge: tuple[str, str]) -> None:
+    folder = fill(tmp_path / "run", [Shape(steps=1, score=0.0, judge_tokens=9, judge=judge)], screenshots=False)
+    assert [one.judged for one in Run(folder).results] == [judge]
+    of = task(0)
+    with RunFolder.open(folder) as run:
+        begun, *further = episode(run, of, Shape(steps=1), screenshots=False)
+        assert isinstance(begun, Opened)
+        write(run, of, [replace(begun, attempt=2, why="retry"), *further])
+    (result,) = Run(folder).results
+    assert (result.attempts, result.judge.requests, result.judged) == (2, 2, None)
+    assert Run(folder).statistics().judges == ()
+
+
+def test_a_line_of_the_index_that_does_not_say_what_was_judged_is_not_used(tmp_path: Path) -> None:
+    shapes = [Shape(steps=1, judge_tokens=9), Shape(steps=1, judge_tokens=9, judge=("m", "p")), Shape(steps=1)]
+    folder = fill(tmp_path / "run", shapes, screenshots=False)
+    assert len(list(read_index(folder))) == 3
+    old = tuple(
+        replace(
+            one,
+            outcome=replace(
+                one.outcome,
+                scores={name: replace(score, is_judged=None) for name, score in one.outcome.scores.items()},
+            ),
+        )
+        for one in scan(folder).entries
+    )
+    (folder / INDEX_NAME).write_bytes(index_of(old))
+    assert sorted(one.outcome.task_id for one in read_index(folder)) == ["1", "2"]
+    assert [one.judged for one in Run(folder).results] == [("", ""), ("m", "p"), None]
 
 
 def an_error(at: float = 1.0, *, judge: str = "m", prompt: str = "p" * 64, both: int = 30) -> JudgeError:
