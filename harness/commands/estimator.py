@@ -62,17 +62,20 @@ class Estimator:
         """
         self.tasks = tasks
         self._outcomes: dict[tuple[str, int], EpisodeResult] = {}
-        self._courses: dict[str, EpisodeProfile] = {}
+        self._courses: dict[tuple[str, int], EpisodeProfile] = {}
         for episode in Run(folder).readable() if is_run_folder(folder) else ():
             self._outcomes[episode.task_id, episode.trial] = episode.result
             if (found := episode_profile(episode.record)) is not None:
-                self._courses[episode.task_id] = found
+                self._courses[episode.task_id, episode.trial] = found
         if not self._courses:
             raise ConfigError(
                 f"{folder} has no finished episode to take step times from: run some of the tasks first"
                 " (python run.py … task.limit=20), or name another run with --from"
             )
         self._typical = average_profile(list(self._courses.values()))
+        self._of_task: dict[str, list[EpisodeProfile]] = {}
+        for task_id, trial in sorted(self._courses):
+            self._of_task.setdefault(task_id, []).append(self._courses[task_id, trial])
         self._what_if = what_if
         self._shared = _shared(sites, self.tasks, what_if.instances)
         self._hooks = build_reset_hooks(sites)
@@ -97,7 +100,7 @@ class Estimator:
     @property
     def known(self) -> int:
         """Tasks whose own episode is recorded; the others are taken for typical ones."""
-        return sum(task.task_id in self._courses for task in self.tasks)
+        return sum(task.task_id in self._of_task for task in self.tasks)
 
     def options(self, there: MachineCapacity) -> Iterator[Estimate]:
         """What different numbers of lanes would come to, the fewest first."""
@@ -128,7 +131,13 @@ class Estimator:
         return Scheduler(self._jobs, planner, dirty_sites(reset, self._hooks, self._shared))
 
     def _course(self, job: Job) -> EpisodeProfile:
-        return self._courses.get(job.task.task_id, self._typical)
+        task_id = job.task.task_id
+        if (own := self._courses.get((task_id, job.trial))) is not None:
+            return own
+        # Trials of a task differ in length: those that are not recorded take the recorded ones in turn.
+        recorded = self._of_task.get(task_id, [self._typical])
+        before = sum((task_id, trial) not in self._courses for trial in range(job.trial))
+        return recorded[before % len(recorded)]
 
 
 def best(options: Sequence[Estimate]) -> Estimate:

@@ -10,10 +10,13 @@ import pytest
 from harness.commands.estimator import Estimator, WhatIf, best
 from harness.config.site_settings import read_sites
 from harness.journal.site_log import SiteInstance, SiteLog, SiteUse
+from harness.journal.store import RunFolder
 from harness.records import Eval, Task
 from harness.runner.capacity import MachineCapacity
+from harness.runner.forecast import START_S
 from harness.settings.models import RateLimits
-from tests.reports.runs import Shape, fill
+from tests.reports.runs import Shape, episode, fill, write
+from tests.reports.runs import task as a_task
 
 SHOP = SiteInstance("shop", "http://shop.test")
 ENDLESS = MachineCapacity(cores=64, memory_mb=1_000_000)
@@ -40,11 +43,12 @@ def estimator(
     lanes: int = 1,
     instances: int = 1,
     reset_s: float | None = None,
+    trials: int = 1,
     **shop: Any,
 ) -> Estimator:
     sites = read_sites({"embedded": False, "shop": {"url": SHOP.url, "canonical": "http://shop.example", **shop}})
     asked = WhatIf(limits=RateLimits(), instances={"shop": instances}, lanes=(lanes,), step_cpu_s=0.0, reset_s=reset_s)
-    return Estimator(tasks, sites, folder, trials=1, what_if=asked)
+    return Estimator(tasks, sites, folder, trials=trials, what_if=asked)
 
 
 def wall_s(sweep: Estimator) -> float:
@@ -95,3 +99,23 @@ def test_more_lanes_than_episodes_are_forecast_when_nothing_else_is_asked_for(re
 def test_a_time_that_nobody_recorded_is_not_known(tmp_path: Path) -> None:
     folder = fill(tmp_path / "run", [Shape(steps=2)], screenshots=False)
     assert estimator(folder, **HOOK).reset_times == {"shop": None}
+
+
+def test_each_trial_takes_its_own_times_and_trials_that_are_not_recorded_those_of_the_others_in_turn(
+    tmp_path: Path,
+) -> None:
+    of = a_task(0)
+    with RunFolder.open(tmp_path / "run") as run:
+        for trial, steps in ((0, 2), (2, 9)):
+            write(run, of, episode(run, of, Shape(steps=steps), trial=trial, screenshots=False), trial)
+    few, many = (wall_s(estimator(a_run(tmp_path / str(steps), steps), [of])) - START_S for steps in (2, 9))
+    seconds = [wall_s(estimator(tmp_path / "run", [of], trials=trials)) - START_S for trials in (1, 2, 3, 4)]
+    assert seconds == pytest.approx([few, 2 * few, 2 * few + many, 2 * (few + many)])
+    sweep = estimator(tmp_path / "run", [of, *TASKS], trials=4)
+    assert sweep.known == 1
+    average = wall_s(estimator(tmp_path / "run", TASKS[:1])) - START_S
+    assert few < average < many, "a task that is not recorded is like all of them"
+
+
+def a_run(folder: Path, steps: int) -> Path:
+    return fill(folder, [Shape(steps=steps)], screenshots=False)
