@@ -131,7 +131,9 @@ def baseline_of_rows(rows: Iterable[Result], run: str, agent: str, asked: Mappin
         asked: See `asked_of`, of the rows whose rate is shown.
     """
     rows = [row for row in rows if row.task_id in asked]
-    if {row.task_id: row.digest for row in rows} != asked:
+    has = {row.task_id: row.digest for row in rows}
+    # What the run has not begun has no digest to compare, and yet is counted in its rate.
+    if has.keys() != asked.keys() or not all(found and found == (asked[task] or found) for task, found in has.items()):
         return None
     statuses = [row.status for row in rows]
     return Baseline(
@@ -146,8 +148,10 @@ def baseline_of_rows(rows: Iterable[Result], run: str, agent: str, asked: Mappin
 
 
 def asked_of(rows: Iterable[Result]) -> dict[str, str]:
-    """Task ids and digests of the tasks of these rows that were begun."""
-    return {row.task_id: row.digest for row in rows if row.digest}
+    """Task ids and digests of the tasks of these rows, "" for a task that no row has begun; {} = none is begun."""
+    rows = list(rows)
+    begun = {row.task_id: row.digest for row in rows if row.digest}
+    return {row.task_id: "" for row in rows} | begun if begun else {}
 
 
 def _shares(rows: Iterable[Result], key: Callable[[Result], str]) -> Mapping[str, Share]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from harness.codec import dumps, loads
 from harness.main import main
 from harness.plugins.html_report.report import write_report
 from harness.reports.ci import markdown
@@ -44,6 +45,22 @@ def test_a_baseline_that_lacks_a_task_is_not_shown_and_one_of_more_tasks_counts_
     fill(tmp_path / "n", [PASS, PASS], screenshots=False, agent="null")
     fill(tmp_path / "r", [FAIL, PASS, FAIL, PASS], screenshots=False, agent="random")
     assert found(run) == "random 33.3% (1 of 3)"
+
+
+def test_a_baseline_lacks_also_what_the_run_has_not_begun(tmp_path: Path) -> None:
+    run = fill(tmp_path / "run", [PASS, PASS], screenshots=False)
+    fill(tmp_path / "n", [FAIL, PASS], screenshots=False, agent="null")
+    fill(tmp_path / "r", [FAIL, PASS, PASS], screenshots=False, agent="random")
+    assert found(run) == "null 50.0% (1 of 2), random 50.0% (1 of 2)"
+    for folder in (run, tmp_path / "n"):
+        described = loads((folder / "run.json").read_bytes())
+        (folder / "run.json").write_bytes(dumps({**described, "tasks": ["0", "1", "2"]}))
+    assert found(run) == "random 66.7% (2 of 3)", "the other one has not begun it, either"
+    (tmp_path / "n" / "run.json").write_bytes(dumps({**described, "agent": "null", "tasks": ["0", "1"]}))
+    assert found(run) == "random 66.7% (2 of 3)"
+    (run / "0.traj.jsonl").unlink()
+    (run / "1.traj.jsonl").unlink()
+    assert found(run) == "", "of no task it is known that they are the same"
 
 
 def test_the_report_is_made_again_when_a_baseline_appears(tmp_path: Path) -> None:
