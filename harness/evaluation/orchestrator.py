@@ -31,6 +31,7 @@ from harness.evaluation.embedded import is_embedded_endpoint
 from harness.evaluation.endpoint_settings import check_keys, load_prices
 from harness.evaluation.forks import begin_fork, check_fork, forked_tasks
 from harness.evaluation.preflight import check_before, tasks_on_sites, what_is_missing
+from harness.evaluation.provenance import describe_tasks
 from harness.evaluation.reply_caches import check_reply_caches
 from harness.evaluation.reset_hooks import unresettable
 from harness.evaluation.run_context import RunContext
@@ -58,7 +59,7 @@ from harness.runs.attribution import Attributions, read_attributions
 from harness.runs.baselines import baselines_of_run
 from harness.runs.notes import UNCONFINED
 from harness.runs.outcome import UNSCORED, is_judgeable, score_of
-from harness.runs.results import Result, not_begun, result_of
+from harness.runs.results import episodes_of, result_of, unbegun
 from harness.runs.run import Run
 from harness.secrets.redacting_progress import RedactingProgress
 from harness.secrets.redacting_stream import redact_output
@@ -150,6 +151,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
         if plays := bool(len(jobs)) and not budget.spent_up:
             await check_before(config, folder, jobs.pending, outcomes, say=console.say)
             describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
+            describe_tasks(run, tasks)
             retry_request.remember(policy, run, tasks, asked, trials=config.trials)
             context = RunContext(
                 config=config,
@@ -170,6 +172,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, given: Give
             invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
         else:
             describe_unplayed(config, run, tasks)
+            describe_tasks(run, tasks)
         found = _scan_as_asked(undamaged(run) if plays else scanned, digests)
         left = _left(config, folder, tasks, found.outcomes, budget=budget)
         whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
@@ -386,14 +389,12 @@ def _summary(  # noqa: PLR0913 (what a summary says)
     config: Config, run: Run, found: Scan, tasks: Sequence[Task], *, invocation: Invocation, whose: Attributions
 ) -> Summary:
     outcomes, scoring = found.outcomes, config.scoring.value
-    known, by_id = about(config, tasks, run.folder), {task.task_id: task for task in tasks}
-    results = [
-        result_of(outcome, scoring, attributions=whose)
-        if (outcome := outcomes.get((task_id, trial)))
-        else _not_begun(task_id, trial, by_id.get(task_id))
-        for trial in range(known.trials)
-        for task_id in known.tasks
-    ]
+    # Where tasks count that have not begun is read from `run.json` here, too, so that all later readers say the same.
+    known = replace(about(config, tasks, run.folder), of_tasks=run.about.of_tasks)
+    order = list(episodes_of(known))
+    missing = unbegun([outcomes[key] for key in order if key in outcomes], known)
+    results_of_missing = {(one.task_id, one.trial): one for one in missing}
+    results = [results_of_missing.get(key) or result_of(outcomes[key], scoring, attributions=whose) for key in order]
     return summarize(
         config.run.id,
         results,
@@ -402,12 +403,6 @@ def _summary(  # noqa: PLR0913 (what a summary says)
         weights=weights(config),
         notes=(*run.notes, *config.sites.visits.remarks),
     )
-
-
-def _not_begun(task_id: str, trial: int, task: Task | None) -> Result:
-    if task is None:  # of the run, but this start leaves it out
-        return not_begun(task_id, trial)
-    return not_begun(task_id, trial, site="+".join(task.sites) or "-", cluster=task.intent_template_id)
 
 
 def _write_reports(  # noqa: PLR0913 (what reports are made of)

@@ -10,7 +10,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution
@@ -24,7 +24,8 @@ from harness.config.config_tree import saved
 from harness.errors import ConfigError
 from harness.files.side_file import SideFile
 from harness.journal.store import RunFolder
-from harness.runs.about import DESCRIPTION, RunInfo
+from harness.records import Task
+from harness.runs.about import DESCRIPTION, OF_TASKS, RunInfo
 from harness.settings.browser import BrowserSettings
 from harness.settings.fields import Tree
 
@@ -49,6 +50,7 @@ def describe(run: RunFolder, settings: Tree, info: RunInfo, *, now: Tree, known:
         known: Further keys of `run.json`, as `config_digest`.
     """
     run.write("config.yaml", saved(settings).encode())
+    before = DESCRIPTION.find(run.path) or {}
     described = {
         **now,
         "earlier": _earlier(run.path / DESCRIPTION.name, now),
@@ -56,6 +58,7 @@ def describe(run: RunFolder, settings: Tree, info: RunInfo, *, now: Tree, known:
         "model": info.model,
         "agent": info.agent,
         **_asked(info),
+        **{key: value for key, value in before.items() if key == OF_TASKS},
         **known,
     }
     run.write(DESCRIPTION.name, dumps(described) + b"\n")
@@ -68,6 +71,22 @@ def describe_asked(run: RunFolder, info: RunInfo, *, known: Mapping[str, object]
     """
     before = DESCRIPTION.find(run.path) or {}
     described = {key: value for key, value in before.items() if key != _WEIGHTS} | _asked(info) | dict(known)
+    if plain(described) != before:
+        run.write(DESCRIPTION.name, dumps(described) + b"\n")
+
+
+def describe_tasks(run: RunFolder, tasks: Iterable[Task]) -> None:
+    """Write into `run.json` where the tasks that it names count while they have no journal.
+
+    What earlier starts wrote stays for tasks that this one leaves out.
+    """
+    before = DESCRIPTION.find(run.path) or {}
+    named, kept = before.get("tasks"), before.get(OF_TASKS)
+    if not isinstance(named, list):
+        return
+    now = {task.task_id: {"sites": task.sites, "template": task.intent_template_id} for task in tasks}
+    found = (kept if isinstance(kept, dict) else {}) | now
+    described = before | {OF_TASKS: {task_id: found[task_id] for task_id in named if task_id in found}}
     if plain(described) != before:
         run.write(DESCRIPTION.name, dumps(described) + b"\n")
 

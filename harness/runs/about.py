@@ -24,6 +24,18 @@ _MOST_WEIGHT = 1e9
 DESCRIPTION = SideFile[JsonObject]("run.json", dict)
 """What the run was made with."""
 SUMMARY = SideFile[JsonObject]("summary.json", dict)
+OF_TASKS = "of_tasks"
+"""Key of `run.json`: task id to its `sites` and its intent `template`; missing in older runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPlace:
+    """Where a task counts that has no journal to say so; the defaults are those of a task of which nothing is known."""
+
+    site: str = "-"
+    """Its sites, joined by `+`."""
+    template_id: str = ""
+    """"" = the task has no template and is a cluster by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +61,8 @@ class RunInfo:
     """Why its episodes did not pass, as `harness attribute` found."""
     benchmark: str = ""
     """Name of the task set; "" = an older run, whose folder has no name of its own that says it."""
+    of_tasks: Mapping[str, TaskPlace] = field(default_factory=dict)
+    """Task id to where it counts; {} = an older run."""
 
     def benchmark_of(self, task_id: str) -> str:
         """The benchmark of one of its tasks: of a suite, the member; "" = it is not known."""
@@ -81,6 +95,7 @@ def run_info(folder: Path, dialect: str | None = None) -> RunInfo:
         verified=read_verdicts(folder),
         attributions=read_attributions(folder),
         benchmark=_text(run.get("benchmark")) or _named(folder.resolve().name, _text(run.get("agent"))),
+        of_tasks=_places(run.get(OF_TASKS)),
     )
 
 
@@ -103,6 +118,20 @@ def _text(value: object) -> str:
 def _weights(value: object) -> dict[str, float]:
     found = value.items() if isinstance(value, dict) else ()
     return {name: float(one) for name, one in found if isinstance(one, int | float) and 0 < one < _MOST_WEIGHT}
+
+
+def _places(value: object) -> dict[str, TaskPlace]:
+    found = value.items() if isinstance(value, dict) else ()
+    return {task: _place(one) for task, one in found if isinstance(one, dict)}
+
+
+def _place(value: JsonObject) -> TaskPlace:
+    sites, template = value.get("sites"), value.get("template")
+    names = "+".join(name for name in sites if isinstance(name, str)) if isinstance(sites, list) else ""
+    return TaskPlace(
+        site=names[:_LONGEST_NAME] or "-",
+        template_id=template[:_LONGEST_ID] if isinstance(template, str) else "",
+    )
 
 
 def _tasks(value: object) -> tuple[str, ...]:

@@ -5,14 +5,14 @@ words, by which failures are grouped; the sentence beside it is the evaluator's 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from harness.journal.index import EpisodeResult
 from harness.journal.names import JOURNAL_SUFFIX, name_of
 from harness.records import Usage
-from harness.runs.about import RunInfo
+from harness.runs.about import RunInfo, TaskPlace
 from harness.runs.attribution import NO_ATTRIBUTIONS, Attribution, Attributions
 from harness.runs.episode import Episode
 from harness.runs.outcome import FAILED, NOT_FINISHED, UNSCORED, judged_by, score_of
@@ -21,6 +21,7 @@ from harness.runs.verified import OwnVerdict, OwnVerdicts, key_of
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key")
 NOT_BEGUN = "not begun"
+_UNKNOWN = TaskPlace()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +134,7 @@ def result_of(
         task_id=outcome.task_id,
         trial=outcome.trial,
         page=page_of(outcome),
-        site="+".join(outcome.sites) or "-",
+        site=_site(outcome),
         intent=outcome.intent,
         template=outcome.template,
         cluster=outcome.template_id or f"task {outcome.task_id}",
@@ -166,9 +167,9 @@ def result_of(
 
 def results_of(outcomes: Iterable[EpisodeResult], known: RunInfo) -> tuple[Result, ...]:
     """In task order, with one for each episode of the run that was not begun yet."""
+    outcomes = tuple(outcomes)
     results = [result_of(outcome, known.dialect, known.verified, known.attributions) for outcome in outcomes]
-    begun = {(one.task_id, one.trial) for one in results}
-    results += [not_begun(*pair) for pair in episodes_of(known) if pair not in begun]
+    results += unbegun(outcomes, known)
     return tuple(sorted(results, key=lambda one: (natural(one.task_id), one.trial)))
 
 
@@ -177,9 +178,33 @@ def episodes_of(known: RunInfo) -> Iterator[tuple[str, int]]:
     return ((task, trial) for trial in range(known.trials) for task in known.tasks)
 
 
-def not_begun(task_id: str, trial: int, *, site: str = "-", cluster: str = "") -> Result:
-    """The result of an episode that has no journal; where its task is not known, nor are site and cluster."""
-    return Result(task_id=task_id, trial=trial, site=site, cluster=cluster or f"task {task_id}")
+def unbegun(outcomes: Collection[EpisodeResult], known: RunInfo) -> Iterator[Result]:
+    """One for each episode of a run that none of its outcomes is of.
+
+    It counts where the other trials of its task do; without any, where `run.json` says.
+    """
+    begun = {(one.task_id, one.trial) for one in outcomes}
+    missing = [pair for pair in episodes_of(known) if pair not in begun]
+    if not missing:
+        return
+    trials = {one.task_id: one for one in sorted(outcomes, key=lambda one: one.trial, reverse=True)}
+    wordings = {one.template_id: one.template for one in outcomes if one.template_id}
+    for task_id, trial in missing:
+        if (other := trials.get(task_id)) is not None:
+            place = TaskPlace(site=_site(other), template_id=other.template_id)
+            yield replace(not_begun(task_id, trial, place), template=other.template, intent=other.intent)
+        else:
+            place = known.of_tasks.get(task_id, _UNKNOWN)
+            yield replace(not_begun(task_id, trial, place), template=wordings.get(place.template_id, ""))
+
+
+def not_begun(task_id: str, trial: int, place: TaskPlace = _UNKNOWN) -> Result:
+    """The result of an episode that has no journal."""
+    return Result(task_id=task_id, trial=trial, site=place.site, cluster=place.template_id or f"task {task_id}")
+
+
+def _site(outcome: EpisodeResult) -> str:
+    return "+".join(outcome.sites) or "-"
 
 
 def is_selected(known: RunInfo) -> Callable[[str, int], bool]:

@@ -9,7 +9,7 @@ import pytest
 
 from harness.actions import Stop
 from harness.cli import configured
-from harness.codec import dumps, loads
+from harness.codec import dumps, loads, plain
 from harness.config import Config
 from harness.episode.job import task_digest
 from harness.errors import ExitCode
@@ -21,6 +21,7 @@ from harness.journal.store import RunFolder
 from harness.main import main
 from harness.reports.console import Terminal
 from harness.runs.about import RunInfo
+from harness.runs.figures import as_data
 from harness.runs.run import Run
 from harness.secrets.redaction import NO_SECRETS
 from tests.journal.episodes import acted, closed, decided, opened
@@ -105,10 +106,53 @@ async def test_what_shards_have_recorded_is_not_played_again_by_another_executor
     assert code == 0 and shown == ["0", "1", "2"]
 
 
+async def test_what_has_not_begun_counts_at_the_sites_of_its_task_wherever_it_is_counted(
+    ended: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two trials only the first is there, and of task 3 none: a budget is spent."""
+    _, shown, described = await results_of(ended, asked("0-3", "trials=2", "run.max_tokens=1"))
+    table = capsys.readouterr().out
+    assert shown == [*"0123"] * 2 and described["of_tasks"]["3"] == {"sites": ["code"], "template": "103"}
+    by_site = loads((ended / "summary.json").read_bytes())["by_site"]
+    assert {site: (one["episodes"], one["passed"], one["unscored"]) for site, one in by_site.items()} == {
+        "shop": (4, 1, 2),
+        "forum": (2, 1, 1),
+        "code": (2, 0, 2),
+    }
+    found = Run(ended)
+    assert {site.name: plain(as_data(site)) for site in found.statistics().sites} == by_site
+    rows = {(one.task_id, one.trial): one for one in found.results}
+    assert [rows[task_id, 1].cluster for task_id in "0123"] == ["100", "101", "102", "103"]
+    assert rows["0", 1].template == rows["0", 0].template and rows["0", 1].intent == rows["0", 0].intent != ""
+    assert main(["show", str(ended)]) == ExitCode.DONE
+    of_all = "25.0% (95% from 4.6% to 69.9%, Wilson over intent templates)"
+    said = (ended / "summary.md").read_text()
+    assert of_all in capsys.readouterr().out and of_all in said
+    for site, tasks, episodes, figures in (
+        ("code", 1, 2, "0 0 2 0.0%"),
+        ("forum", 1, 2, "1 0 1 50.0%"),
+        ("shop", 2, 4, "1 1 2 25.0%"),
+    ):
+        assert f"| {site} | {tasks} | {episodes} | {figures.replace(' ', ' | ')} |" in said
+        assert f"{site} {tasks} × 2 {figures}" in " ".join(table.split())
+
+
+def test_of_an_older_run_what_has_not_begun_counts_where_other_trials_of_its_task_do(ended: Path) -> None:
+    (ended / "run.json").write_bytes(dumps({**MADE, "tasks": ["0", "1", "2", "3"], "trials": 2}))
+    assert [site.name for site in Run(ended).statistics().sites] == ["-", "forum", "shop"]
+    assert {one.task_id for one in Run(ended).results if one.site == "-"} == {"3"}
+    for hostile in ([], {"3": []}, {"3": {"sites": "code", "template": 3}}, {"3": {"sites": [3, {}]}}):
+        (ended / "run.json").write_bytes(dumps({**MADE, "tasks": ["0", "1", "2", "3"], "of_tasks": hostile}))
+        assert {one.task_id: one.cluster for one in Run(ended).results if one.site == "-"} == {"3": "task 3"}
+
+
 async def test_a_retry_of_some_tasks_leaves_a_run_the_others(ended: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (ended / "run.json").write_bytes(dumps({**MADE, "tasks": ["0", "1", "2", "31"], "trials": 1}))
+    of_tasks = {"31": {"sites": ["map"], "template": "7"}, "9": {"sites": ["shop"], "template": "8"}}
+    (ended / "run.json").write_bytes(dumps({**MADE, "tasks": ["0", "1", "2", "31"], "trials": 1, "of_tasks": of_tasks}))
     code, shown, described = await results_of(ended, asked("1", "run.retry=failed"))
     assert code == 3 and shown == described["tasks"] == ["0", "1", "2", "31"], "one of them has not begun"
+    assert [*described["of_tasks"]] == ["1", "31"] and described["of_tasks"]["31"] == of_tasks["31"]
+    assert loads((ended / "summary.json").read_bytes())["by_site"]["map"]["unscored"] == 1
     said = capsys.readouterr().out
     assert "1 unscored, of tasks that this command leaves out: run it with all tasks of the run" in said
     assert "run.retry=infra" not in said

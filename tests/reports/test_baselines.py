@@ -16,7 +16,7 @@ from harness.plugins.html_report.report import write_report
 from harness.reports.ci import markdown
 from harness.reports.summary import Invocation, summarize
 from harness.reports.table import print_summary
-from harness.runs.about import run_info
+from harness.runs.about import TaskPlace, run_info
 from harness.runs.baselines import NO_BASELINE, baselines_of, baselines_of_run, said
 from harness.runs.results import not_begun
 from harness.runs.run import Run
@@ -132,7 +132,9 @@ def test_each_site_has_the_rate_of_each_baseline_beside_its_own(
     assert main(["show", str(run)]) == 0
     assert "baselines on these tasks: null 14.3% (1 of 7), random 42.9% (3 of 7)" in capsys.readouterr().out
     said = StringIO()
-    played = [replace(not_begun(str(number), 0, site=site), status="passed") for number, site in enumerate(SITES)]
+    played = [
+        replace(not_begun(str(number), 0, TaskPlace(site=site)), status="passed") for number, site in enumerate(SITES)
+    ]
     outcome = summarize("run", played, "corrected", Invocation())
     print_summary(Console(file=said, width=200), outcome, "run", baselines=found)
     lines = [line.split() for line in said.getvalue().splitlines()]
@@ -142,7 +144,7 @@ def test_each_site_has_the_rate_of_each_baseline_beside_its_own(
         (62, "tasks passed failed"),
     ):
         said = StringIO()
-        outcome = summarize("run", [*played, not_begun("9", 0, site=LONG)], "corrected", Invocation())
+        outcome = summarize("run", [*played, not_begun("9", 0, TaskPlace(site=LONG))], "corrected", Invocation())
         print_summary(Console(file=said, width=width), outcome, "run", baselines=found * 3)
         table = said.getvalue().partition("this invocation")[0]
         assert heads in " ".join(table.split()) and "…" not in table, "columns are left out, and none is cut"

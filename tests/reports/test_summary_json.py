@@ -8,6 +8,7 @@ from harness.codec import dumps, loads
 from harness.journal.index import scan
 from harness.reports.basis import basis
 from harness.reports.summary import Invocation, as_json, summarize
+from harness.runs.about import TaskPlace
 from harness.runs.results import not_begun, result_of
 from tests.reports.runs import Shape, fill
 
@@ -118,7 +119,7 @@ def written(folder: Path) -> Any:
     fill(folder, [Shape(doubted=1, judge_tokens=5, judge=("j", "p")), Shape(score=None)], trials=2, screenshots=False)
     outcomes = scan(folder).outcomes
     results = [replace(result_of(one, "corrected"), task_id=f"a.{one.task_id}") for one in outcomes.values()]
-    results.append(not_begun("a.2", 0, site="shop"))
+    results.append(not_begun("a.2", 0, TaskPlace(site="shop")))
     summary = summarize("run", results, "corrected", Invocation(), weights={"a": 1.0}, notes=("a note",))
     made_with = basis(folder, summary.dialect, summary.statistics)
     return loads(dumps(as_json(summary, made_with=made_with)))
