@@ -92,7 +92,8 @@ class Masks:
                 number, kind, _, size = struct.unpack_from("=iIII", events, at)
                 name = events[at + 16 : at + 16 + size].rstrip(b"\0").decode("utf-8", "replace")
                 at += 16 + size
-                if number in self._watched and not (name and kind & _IN_ISDIR):  # a folder in it says so itself
+                # Unasked, the kernel also says when a watch ends; and a folder in a mask says itself who opened it.
+                if number in self._watched and kind & _IN_OPEN and not (name and kind & _IN_ISDIR):
                     where = self._watched[number] + (f"/{name}" if name else "")
                     self._report(f"{'listed' if kind & _IN_ISDIR else 'opened'} {where}")
                     self._seen += 1

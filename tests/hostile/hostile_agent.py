@@ -263,7 +263,7 @@ def storm():
     print('{"answer": "done"}')
 
 
-ENDINGS |= {"outlive": outlive, "kill": kill, "loris": loris, "storm": storm}
+ENDINGS |= {"outlive": outlive, "kill": kill, "loris": loris, "storm": storm, "hang": signal.pause}
 if __name__ == "__main__":
     sys.stdin.read()
     ENDINGS[sys.argv[2]]()

@@ -52,11 +52,11 @@ class World:
     """What got to a server of this world."""
     hidden: tuple[Path, ...]
 
-    async def play(self, ending: str, journal: MemoryJournal) -> Episode:
+    async def play(self, ending: str, journal: MemoryJournal, *, timeout_s: float = 120.0) -> Episode:
         """An episode in which the agent does one thing."""
         script = self.folder / "agent" / "hostile_agent.py"
         plan = ProcessPlan(
-            settings=ProcessSettings(cwd=str(script.parent), timeout_s=120.0),
+            settings=ProcessSettings(cwd=str(script.parent), timeout_s=timeout_s),
             command=(sys.executable, str(script), json.dumps(self.known), ending),
             sandbox=SANDBOX,
             hidden=self.hidden,
@@ -212,6 +212,13 @@ async def test_a_signal_to_all_ends_only_itself(world: World) -> None:
     with pytest.raises(InfraError):
         await world.play("kill", journal)
     assert journal.episode.exited[0].code == 137
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_one_that_is_ended_is_not_accused_of_the_removal_of_its_masks(world: World) -> None:
+    episode = await world.play("hang", MemoryJournal(), timeout_s=2.0)
+    (ended,) = episode.exited
+    assert ended.code is None and [one.what for one in episode.violations] == [] and ended.violations == 0
 
 
 @pytest.mark.asyncio(loop_scope="module")

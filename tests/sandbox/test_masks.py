@@ -34,6 +34,19 @@ async def test_what_is_opened_is_reported_by_its_hidden_name_and_is_empty(
 
 
 @pytest.mark.asyncio
+async def test_masks_that_are_deleted_are_not_said_to_be_opened(tmp_path: Path, masks: Masks) -> None:
+    seen: list[str] = []
+    mask = masks.add(tmp_path / "hidden")
+    masks.watch(seen.append)
+    (mask / "inner/key").unlink()
+    (mask / "inner").rmdir()
+    mask.rmdir()
+    masks.read()
+    masks.close()
+    assert seen == []
+
+
+@pytest.mark.asyncio
 async def test_a_machine_that_cannot_watch_says_that_tries_are_not_seen(
     tmp_path: Path, masks: Masks, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -79,7 +79,7 @@ class AgentProcess:
         """Start a command whose program `find_program` has found.
 
         Args:
-            folder: Removed when the process has to be ended.
+            folder: Removed when this worker is gone; while it lives, that is the caller's to do.
             passed: Descriptors that it gets.
         """
         theirs, ours = os.pipe()
@@ -140,6 +140,8 @@ class AgentProcess:
 
     def _let_go(self) -> None:
         if self._lifeline is not None:
+            with suppress(BrokenPipeError):  # the launcher has ended
+                os.write(self._lifeline, b"x")
             os.close(self._lifeline)
             self._lifeline = None
 

@@ -3,8 +3,8 @@
 A separate program, which imports nothing of this package: `python -I -S launcher.py LIFELINE FOLDER COMMAND…`. It
 holds the reading end of a pipe whose other end only the worker has: when that closes, however the worker died, it ends
 the command. It is the subreaper of all its descendants, so one that has left its parent, group and session is found.
-When none is left it exits with the code of the command (128 and the number of a signal); the folder is the worker's to
-remove, and its own when the lifeline has closed.
+When none is left it exits with the code of the command (128 and the number of a signal). The folder is the worker's to
+remove, and its own when the lifeline has closed without a word.
 """
 
 import ctypes
@@ -146,7 +146,8 @@ def main(arguments: list[str]) -> int:
     with suppress(OSError):  # without a subreaper, those that have lost their parent are found only as a group
         os.killpg(child, signal.SIGKILL)
     _reap_all()
-    if select.select([lifeline], [], [], 0)[0]:
+    # Deleted while the worker lives, masks would be seen to be opened, as if by the command.
+    if select.select([lifeline], [], [], 0)[0] and not os.read(lifeline, 1):
         shutil.rmtree(folder, ignore_errors=True)
     return code
 

@@ -383,6 +383,15 @@ async def test_the_process_dies_with_the_worker(tmp_path: Path) -> None:
     assert alive == []
 
 
+async def test_the_folder_of_a_process_that_is_ended_is_left_to_the_worker(tmp_path: Path) -> None:
+    from harness.plugins.process_agent.agent_process import AgentProcess, process_environment
+
+    folder = tmp_path / "own"
+    folder.mkdir()
+    process = await AgentProcess.start(("sleep", "600"), cwd=None, environment=process_environment({}), folder=folder)
+    assert await process.stop() is None and folder.exists()
+
+
 WITHOUT_PROC = f"""
 import ctypes, os, runpy, sys
 def no_library(*args, **options):
