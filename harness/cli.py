@@ -25,7 +25,7 @@ from harness.config.argument_secrets import RedactedArguments, redact_arguments,
 from harness.config.option_order import any_help_accepted, options_first
 from harness.config.override_errors import sentence
 from harness.config.plugin_packages import choose_plainly, plugin_folders, search_plugins
-from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
+from harness.errors import ConfigError, ExitCode, HarnessError, UsageError, said_by
 from harness.escape import flat, print_any_character
 from harness.files.disk import foreseen
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
@@ -74,7 +74,7 @@ def _run(arguments: Sequence[str], begun: float) -> int:
         search_plugins(_config_dir(arguments))
         hidden = redact_arguments(choose_plainly(arguments))
     except ConfigError as error:
-        return _refuse(str(error))
+        return _refuse(said_by(error))
     sys.argv = [sys.argv[0], *hidden.arguments]
     redact_output(hidden.redactor())
     if any(argument.partition("=")[0] in _SHOWING for argument in arguments):
@@ -143,7 +143,7 @@ def _say_sweep(runs: Sequence[tuple[Path, int]]) -> None:
                 for line in SWEEPS.find(name)(played):
                     console.say(line)
     except HarnessError as error:  # each run has said its own results
-        _refuse(f"the table of the sweep cannot be made: {error}")
+        _refuse(f"the table of the sweep cannot be made: {said_by(error)}")
 
 
 def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Config:
@@ -162,7 +162,7 @@ def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Conf
     except WRONG as error:
         raise ConfigError(hidden.redactor(tree).said(sentence(error))) from error
     except ConfigError as error:
-        raise ConfigError(hidden.redactor(tree).said(str(error))) from error
+        raise ConfigError(hidden.redactor(tree).said(said_by(error))) from error
     except OSError as error:  # the name of a setting may be looked up as that of a file
         place = hidden.redactor(tree).said(cut(str(error.filename), 300))
         raise ConfigError(f"the settings cannot be read: {error.strerror} ({place}); correct them") from error

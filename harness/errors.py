@@ -219,9 +219,17 @@ class JournalLocked(UsageError):
         super().__init__(f"{path} is in use by {holder}; wait for it to end or stop it, then run again")
 
 
+def said_by(error: BaseException) -> str:
+    """Its message; "" = its class, which may be a person's own, cannot say it."""
+    try:
+        return str(error)
+    except Exception:  # raised by its `__str__`; what happened to the run is `error`
+        return ""
+
+
 def error_line(error: BaseException) -> str:
     """Type and message, in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return f"{type(error).__name__}: {' '.join(said_by(error).split())[:300]}"
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from harness.errors import ExitCode
+from harness.errors import ExitCode, said_by
 from harness.escape import one_line, visible
 
 
@@ -76,5 +76,5 @@ def without_secrets(text: str, arguments: Iterable[str]) -> str:
 
 def _sentence(redact: Callable[[str], str], error: BaseException) -> str:
     error = flatten_group(error)[0]
-    said = one_line(redact(str(error)), 200)
+    said = one_line(redact(said_by(error)), 200)
     return f"internal error: {type(error).__name__}{said and ': '}{said}"

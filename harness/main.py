@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from harness import __version__
 from harness.collector import collect_rarely
-from harness.errors import ConfigError, ExitCode, HarnessError, JournalError
+from harness.errors import ConfigError, ExitCode, HarnessError, JournalError, said_by
 from harness.escape import flat, print_any_character
 from harness.files.disk import foreseen
 from harness.internal_error import InternalErrorGuard, without_secrets
@@ -146,7 +146,7 @@ def _parser(wanted: str = "") -> argparse.ArgumentParser:
         try:
             _add(commands, name, _command(name))
         except ConfigError as error:
-            commands.add_parser(name, help=f"cannot be used: {flat(str(error))}".replace("%", "%%"))
+            commands.add_parser(name, help=f"cannot be used: {flat(said_by(error))}".replace("%", "%%"))
     return parser
 
 
@@ -184,7 +184,7 @@ def _hosting(request: "HostingRequest") -> "AbstractAsyncContextManager[HostedRu
 
 
 def _refuse(error: Exception, code: ExitCode) -> int:
-    print(f"harness: {flat(str(error))}", file=sys.stderr)  # noqa: T201
+    print(f"harness: {flat(said_by(error))}", file=sys.stderr)  # noqa: T201
     return code
 
 

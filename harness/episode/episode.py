@@ -21,7 +21,7 @@ from harness.episode.episode_score import Case, cannot_be_scored, resumed, score
 from harness.episode.job import Job, recorded_task, task_digest
 from harness.episode.recorder import EpisodeDeps, JournalJudgeReplies, JournalReplies, JournalWriter, Recorder
 from harness.episode.references import is_scored_with, realigned, reference_for
-from harness.errors import EpisodeLeft, HarnessError, InfraError, JournalError, SiteUnavailable, UsageError
+from harness.errors import EpisodeLeft, HarnessError, InfraError, JournalError, SiteUnavailable, UsageError, said_by
 from harness.journal.memory_artifacts import MemoryArtifacts
 from harness.journal.prompt_store import put_messages
 from harness.llm.decision_replies import DecisionReplies
@@ -102,7 +102,7 @@ class EpisodeRunner:
         except (Exception, SystemExit) as error:
             logger.exception("task %s: unexpected error", self._job.task.task_id)
             await self._recorder.failure(error, self._boundary, self._spent)
-            raise InfraError(f"unexpected {type(error).__name__}: {error}") from error
+            raise InfraError(f"unexpected {type(error).__name__}: {said_by(error)}") from error
 
     async def score(self) -> None:
         """Judge a closed episode from its evidence, in every dialect not yet judged with the task's reference.

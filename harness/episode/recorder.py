@@ -18,7 +18,7 @@ from harness.codec import dumps
 from harness.episode.artifacts import CountedArtifacts, store_response
 from harness.episode.attempt import StopRules, Termination, check_termination, overspent, stop_rules
 from harness.episode.background import SerialWriter
-from harness.errors import BrowserLost, InfraError, ShutdownRequested
+from harness.errors import BrowserLost, InfraError, ShutdownRequested, said_by
 from harness.journal.prompt_store import put_messages
 from harness.llm.request_scope import RequestScope
 from harness.protocols import EpisodeScorer, InDoubt, Progress, SessionAgent, StagingArtifacts, StoredReply
@@ -246,7 +246,7 @@ class Recorder:
         # sent is no other step's, and its answer proves that the action was performed.
         if is_stopping and not has_acted and not usage.requests:
             return await self.late(replayed=boundary != "restore")
-        opened, message = episode.opened, cut(str(error), MOST_OF_A_MESSAGE)
+        opened, message = episode.opened, cut(said_by(error), MOST_OF_A_MESSAGE)
         assert opened is not None
         failed = Failed(
             attempt=opened.attempt,

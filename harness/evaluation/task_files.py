@@ -17,7 +17,7 @@ from harness.browser.network import http
 from harness.browser.network.addresses import Addresses, host_of
 from harness.config.deployment import Deployment
 from harness.episode.job import Job
-from harness.errors import ConfigError, HarnessError, SiteUnavailable, TaskError, UnsafeFile, plugin_boundary
+from harness.errors import ConfigError, HarnessError, SiteUnavailable, TaskError, UnsafeFile, plugin_boundary, said_by
 from harness.evaluation.builder import build_benchmark
 from harness.evaluation.embedded import EmbeddedServers
 from harness.evaluation.run_context import RunContext
@@ -59,7 +59,7 @@ async def provide_files(context: RunContext, where: EmbeddedServers, schedule: S
                 files={one: await files(one) for one in wanted},
             )
         except FileMissing as error:
-            refused.append(replace(job, refused=str(error)))
+            refused.append(replace(job, refused=said_by(error)))
             return refused[-1]
 
     # Before anything is played: fetched later, a task could be scored whose picture its model never saw.
@@ -157,14 +157,14 @@ def _files_of(benchmark: Benchmark | None, task: Task) -> tuple[str, ...]:
 
     def failed(error: Exception) -> ConfigError:
         return ConfigError(
-            f"{type(benchmark).__name__}.files raised {type(error).__name__} for task {task.task_id}: {error}"
+            f"{type(benchmark).__name__}.files raised {type(error).__name__} for task {task.task_id}: {said_by(error)}"
         )
 
     try:
         with plugin_boundary(failed, passes=(HarnessError,)):
             return tuple(map(str, benchmark.files(task)))
     except TaskError as error:
-        raise FileMissing(str(error)) from error
+        raise FileMissing(said_by(error)) from error
 
 
 def _recorded(context: RunContext, job: Job) -> Job | None:

@@ -21,6 +21,7 @@ from harness.errors import (
     ShutdownRequested,
     UsageError,
     plugin_boundary,
+    said_by,
 )
 from harness.evaluators.judge_prompts import prompt_of
 from harness.evaluators.result import WEBARENA, shown
@@ -143,8 +144,8 @@ async def _asked(judge: Judge, question: JudgeQuestion) -> Reply:
 
     def failed(error: Exception) -> EvaluatorError:
         if isinstance(error, ModelUnavailable | RequestRefused):
-            return EvaluatorError(f"the judge did not answer ({error}); score the run again")
-        said = cut(str(error), MOST_OF_A_MESSAGE)
+            return EvaluatorError(f"the judge did not answer ({said_by(error)}); score the run again")
+        said = cut(said_by(error), MOST_OF_A_MESSAGE)
         return EvaluatorError(f"the judge {judge.name} raised {type(error).__name__}: {said}")
 
     # With a wrong key (`ModelRejected`) no further question would be answered either, so the run stops.

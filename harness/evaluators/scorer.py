@@ -21,6 +21,7 @@ from harness.errors import (
     ShutdownRequested,
     StorageError,
     plugin_boundary,
+    said_by,
 )
 from harness.evaluators.judge import JudgeForEpisode, JudgeSession
 from harness.evaluators.judge_prompts import ANSWER_PROMPTS
@@ -94,7 +95,7 @@ class Scorer:
             found = await self._find(name, task, closed, artifacts=artifacts, jury=jury)
             value, why = found.value, found.why
         except EvaluatorError as exc:
-            status, why = Status.ERROR, str(exc)
+            status, why = Status.ERROR, said_by(exc)
         # Never a pass: an agent that got past a check was not kept out.
         if closed.evidence.blocked and (value or 0.0) < 1.0:
             status, value, why = Status.ERROR, None, f"{BLOCKED}: {'; '.join(closed.evidence.blocked)}"
@@ -168,7 +169,7 @@ async def _found(name: str, evaluator: Callable[..., Awaitable[object]], *given:
     """What an evaluator of the person's own finds; whatever it raises costs this verdict, and no other task."""
 
     def failed(error: Exception) -> EvaluatorError:
-        said = cut(str(error), MOST_OF_A_MESSAGE)
+        said = cut(said_by(error), MOST_OF_A_MESSAGE)
         return EvaluatorError(f"evaluator {name} raised {type(error).__name__}: {said}")
 
     # A wrong key or a full disk stops the run; a damaged artifact is a fault of the run folder, not of the evaluator.

@@ -11,7 +11,7 @@ from typing import Any
 from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.api import Answer, ModelProvider, RetryableError
 from harness.codec import JsonObject
-from harness.errors import InfraError, PluginFailed, UsageError, plugin_boundary
+from harness.errors import InfraError, PluginFailed, UsageError, plugin_boundary, said_by
 from harness.llm.answer import NoAnswer, count, excerpt, parsed
 from harness.records import ToolCall
 
@@ -87,7 +87,7 @@ def read_any(provider: ModelProvider, content: bytes, *, streamed: bool | None =
     named = f"{type(provider).__module__}.{type(provider).__qualname__}, the provider {provider.name!r},"
 
     def failed(error: Exception) -> PluginFailed:
-        said = cut(str(error), MOST_OF_A_MESSAGE)
+        said = cut(said_by(error), MOST_OF_A_MESSAGE)
         return PluginFailed(f"{named} cannot read an answer: {type(error).__name__}: {said}")
 
     with plugin_boundary(failed, passes=(RetryableError, InfraError, UsageError)):

@@ -11,7 +11,7 @@ from harness.episode.background import SerialWriter, cancellation_as_error
 from harness.episode.episode import EpisodeRunner
 from harness.episode.job import Job
 from harness.episode.recorder import EpisodeDeps, JournalWriter
-from harness.errors import BrowserLost, EpisodeLeft, InfraError, SiteUnavailable
+from harness.errors import BrowserLost, EpisodeLeft, InfraError, SiteUnavailable, said_by
 from harness.journal.index import EpisodeResult, result_of
 from harness.protocols import EnvironmentFactory, Phase, ProgressEvent
 from harness.records import Task
@@ -107,11 +107,11 @@ class Worker:
                 await runner.score()
             except EpisodeLeft as error:
                 if (left := result_of(journal.episode)) is not None:
-                    deps.progress.tell(self._event(lane, left, over=True, note=str(error)))
+                    deps.progress.tell(self._event(lane, left, over=True, note=said_by(error)))
                 return _Left(over=True, alone=False, outcome=left)
             except InfraError as error:
                 # Which of its episodes broke a browser shows when each is alone in one.
-                note, alone = str(error), isinstance(error, BrowserLost)
+                note, alone = said_by(error), isinstance(error, BrowserLost)
                 site_down = isinstance(error, SiteUnavailable)
             became = result_of(journal.episode)
             over = became is not None and is_finished(became, self.policy)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.api import Attack
 from harness.codec import plain
-from harness.errors import HarnessError, TaskError, plugin_boundary
+from harness.errors import HarnessError, TaskError, plugin_boundary, said_by
 from harness.records import Task
 from harness.tasks.further_keys import TASK_KEYS
 from harness.tasks.parse_task import build
@@ -67,7 +67,7 @@ def _attacked(entry: TaskEntry, attack: Attack) -> TaskEntry:
     """Raises: TaskError: The class fails, or changes what a task is known by."""
 
     def failed(error: Exception) -> TaskError:
-        said = " ".join(str(error).split())[:300]
+        said = " ".join(said_by(error).split())[:300]
         return TaskError(f"{entry.place}: {type(attack).__name__}.keys raised {type(error).__name__}: {said}")
 
     with plugin_boundary(failed, passes=(HarnessError,)):

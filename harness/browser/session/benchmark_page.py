@@ -16,7 +16,7 @@ from harness.browser.network.addresses import host_of
 from harness.browser.session.browser_session import BrowserSession
 from harness.browser.session.page_values import LARGEST, MOST_ITEMS, bounded
 from harness.codec import dumps
-from harness.errors import ActionFailed, HarnessError, PluginFailed, SiteUnavailable, plugin_boundary
+from harness.errors import ActionFailed, HarnessError, PluginFailed, SiteUnavailable, plugin_boundary, said_by
 from harness.records import Opened, Task
 
 _NAVIGATIONS = 3
@@ -166,7 +166,7 @@ class BenchmarkCalls:
         """Whatever the class raises costs this attempt of the task."""
 
         def failed(error: Exception) -> PluginFailed:
-            return PluginFailed(f"the benchmark's {name} raised {type(error).__name__}: {cut(str(error), _SHOWN)}")
+            return PluginFailed(f"the benchmark's {name} raised {type(error).__name__}: {cut(said_by(error), _SHOWN)}")
 
         # playwright's error is a browser that went away: the caller's guard knows why
         with self._window.traffic.unrecorded(), plugin_boundary(failed, passes=(HarnessError, Error)):

@@ -17,7 +17,7 @@ from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.browser.network.http import HttpAnswer, fetch
 from harness.browser.session.browser_session import SiteBinding
 from harness.codec import loads
-from harness.errors import EvaluatorError, HarnessError, plugin_boundary
+from harness.errors import EvaluatorError, HarnessError, plugin_boundary, said_by
 from harness.records import Site
 from harness.registry import Registry
 
@@ -97,7 +97,7 @@ async def call(text: str, context: FunctionContext) -> str:
             values.append(str(argument).replace("__last_url__", context.last_url))
 
     def failed(error: Exception) -> EvaluatorError:
-        said = cut(str(error), MOST_OF_A_MESSAGE)
+        said = cut(said_by(error), MOST_OF_A_MESSAGE)
         return EvaluatorError(f"function {name} raised {type(error).__name__}: {said}")
 
     # The browser's errors pass: if it is gone, the episode is played again.

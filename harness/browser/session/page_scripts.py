@@ -15,7 +15,7 @@ from harness.actions.truncate import cut
 from harness.api import PageScript
 from harness.browser.driver.playwright_errors import closed, first_line, gone, moved
 from harness.browser.session.browser_session import BrowserSession
-from harness.errors import HarnessError, PluginFailed, plugin_boundary
+from harness.errors import HarnessError, PluginFailed, plugin_boundary, said_by
 from harness.records import Opened, Task
 from harness.registry import Registry
 
@@ -143,5 +143,5 @@ def made_for(task: Task, opened: Opened | None, registry: Registry, what: str) -
 
 
 def _failed(what: str, key: str, error: Exception) -> PluginFailed:
-    said = cut(" ".join(str(error).split()), _SHOWN)
+    said = cut(" ".join(said_by(error).split()), _SHOWN)
     return PluginFailed(f"cannot make the {what} of a task's {key}: {type(error).__name__}: {said}")

@@ -10,7 +10,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, said_by
 from harness.registry import Registry
 
 if TYPE_CHECKING:  # the names are asked for by every start, the classes by those that ask a model
@@ -97,7 +97,9 @@ def _found(name: str) -> "ModelProvider":
     try:
         made = kind()
     except TypeError as error:
-        raise ConfigError(f"llm.api={name}: {kind.__module__}.{kind.__name__} cannot be made: {error}") from error
+        raise ConfigError(
+            f"llm.api={name}: {kind.__module__}.{kind.__name__} cannot be made: {said_by(error)}"
+        ) from error
     _check(made, f"llm.api={name}")
     if made.name != name:
         raise ConfigError(

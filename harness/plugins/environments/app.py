@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from harness.api import HarnessError
+from harness.errors import said_by
 from harness.plugins.environments.answer import Answer
 from harness.plugins.environments.cube import PATH as CUBE
 from harness.plugins.environments.cube import Cube
@@ -201,7 +202,7 @@ class EnvironmentServer:
                 status = 504 if is_late else _STATUS.get(problem.code, 500)
                 return Answer({"detail": problem.data()}, status_code=status)
             except HarnessError as error:
-                data = Problem.infrastructure(type(error).__name__, str(error)[:1000]).data()
+                data = Problem.infrastructure(type(error).__name__, said_by(error)[:1000]).data()
                 return Answer({"detail": data}, status_code=500)
 
         return answered

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.api import HarnessError, description_of, parameters_of
+from harness.errors import said_by
 from harness.plugins.environments.agent import actions_of
 from harness.plugins.environments.play import Session
 from harness.plugins.environments.problem import SESSION_ERROR, VALIDATION_ERROR, Problem
@@ -112,7 +113,7 @@ async def answered(request: object, methods: Callable[[str], Method]) -> dict[st
         code = INVALID_PARAMS if problem.code == VALIDATION_ERROR else SERVER_ERROR
         return _error(number, code, str(problem), problem.data())
     except HarnessError as error:
-        told = Problem.infrastructure(type(error).__name__, str(error)[:1000])
+        told = Problem.infrastructure(type(error).__name__, said_by(error)[:1000])
         return _error(number, SERVER_ERROR, str(told), told.data())
 
 

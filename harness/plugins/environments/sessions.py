@@ -14,6 +14,7 @@ from itertools import count
 
 from harness.api import ActionSet, ConfigError, EpisodeNews, HarnessError, HostedRun
 from harness.api.agent_kinds import AskingActionSet
+from harness.errors import said_by
 from harness.plugins.environments.hub import Waiting
 from harness.plugins.environments.ledger import Entry, Ledger
 from harness.plugins.environments.play import Play, Session
@@ -330,7 +331,7 @@ class Environments:
             return
         self.run.withdraw(*play.entry.place)  # it may be in the queue nevertheless
         if not isinstance(error, Problem):
-            why, name = str(error)[:1000], type(error).__name__
+            why, name = said_by(error)[:1000], type(error).__name__
             error = Problem.infrastructure(name, why, episode_id=play.entry.episode_id)
         play.failure = error
         self._end(play)
@@ -373,7 +374,7 @@ class Environments:
             except Problem as problem:
                 play.final = problem
             except HarnessError as error:
-                play.final = Problem.infrastructure(type(error).__name__, str(error)[:1000], done=True)
+                play.final = Problem.infrastructure(type(error).__name__, said_by(error)[:1000], done=True)
         if isinstance(play.final, Problem):
             raise play.final
         return play.final

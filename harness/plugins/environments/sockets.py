@@ -10,6 +10,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from harness.api import HarnessError
+from harness.errors import said_by
 from harness.plugins.environments.play import Session
 from harness.plugins.environments.problem import (
     INVALID_JSON,
@@ -106,7 +107,7 @@ class SocketSession:
                 except Problem as problem:
                     data = problem.data()
                 except HarnessError as error:
-                    data = Problem.infrastructure(type(error).__name__, str(error)[:1000]).data()
+                    data = Problem.infrastructure(type(error).__name__, said_by(error)[:1000]).data()
                 except OSError as error:
                     data = Problem.infrastructure("StorageError", str(error.strerror)).data()
                 await self._say(kind, data)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from harness.api import JsonObject, Tokens
+from harness.errors import said_by
 
 Scalar = float | int | str | bool | None
 
@@ -106,7 +107,7 @@ class RolloutError:
         kind = type(error)
         name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
         lines = traces.format_exception(kind, error, error.__traceback__)
-        return cls(type=name, message=str(error), traceback="".join(lines))
+        return cls(type=name, message=said_by(error), traceback="".join(lines))
 
 
 @dataclass(slots=True, init=False)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from harness import errors
 from harness.episode.job import Job
-from harness.errors import HarnessError
+from harness.errors import HarnessError, said_by
 from harness.journal.index import EpisodeResult
 from harness.llm.permits import PermitCall, PermitReply
 from harness.llm.prices import Price
@@ -41,7 +41,7 @@ class ErrorInfo:
         # another process sent.
         known = next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _ERRORS)
         attributes = {name: value for name, value in vars(error).items() if isinstance(value, _PLAIN)}
-        return cls(type=known, sentence=str(error), attributes=attributes)
+        return cls(type=known, sentence=said_by(error), attributes=attributes)
 
     def error(self) -> HarnessError:
         kind = _ERRORS[self.type] if self.type in _ERRORS else errors.UsageError

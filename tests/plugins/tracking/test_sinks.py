@@ -78,10 +78,24 @@ class Unforeseen(Exception):
     """Of no kind that is raised elsewhere, as that of a database."""
 
 
-@pytest.mark.parametrize("error", [Unforeseen("locked"), NameError("undefined")])
+class Mute(Exception):
+    """One that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (Unforeseen("locked"), "Unforeseen: locked"),
+        (NameError("undefined"), "NameError: undefined"),
+        (Mute(), "Mute: "),
+    ],
+)
 @pytest.mark.parametrize("where", ["start", "log", "close"])
 def test_whatever_a_sink_raises_it_is_given_up_with_one_warning(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, where: str, error: Exception
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, where: str, error: BaseException, said: str
 ) -> None:
     def fails(*_: Any) -> None:
         raise error
@@ -91,7 +105,7 @@ def test_whatever_a_sink_raises_it_is_given_up_with_one_warning(
     reporting.log({"x": 1.0}, "val")
     reporting.close()
     (warning,) = caplog.messages
-    assert f"Listening gets no metrics of p/m: {type(error).__name__}: {error}; they are still written" in warning
+    assert f"Listening gets no metrics of p/m: {said}; they are still written" in warning
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,48 @@
+"""An evaluator of the person's own: whatever it raises or gives costs its verdict, and no other task."""
+
+from typing import Any
+
+import pytest
+
+from harness.api import Artifacts, Closed, Finding, Task
+from harness.evaluators.scorer import Scorer
+from harness.journal.memory_artifacts import MemoryArtifacts
+from harness.records import Status, Verdict
+from harness.testing import a_task, closed
+
+
+class Mute(Exception):
+    """One that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Own:
+    def __init__(self, found: Any) -> None:
+        self.found = found
+
+    async def evaluate(self, task: Task, closed: Closed, artifacts: Artifacts, /) -> Finding:
+        if isinstance(self.found, BaseException):
+            raise self.found
+        found: Finding = self.found
+        return found
+
+
+async def verdict(found: Any) -> Verdict:
+    scorer = Scorer("corrected", further={"own": Own(found)})
+    scored = await scorer.score(a_task(eval_types=("own",)), closed("x"), MemoryArtifacts())
+    return scored.verdicts[0]
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (ValueError("no table"), "evaluator own raised ValueError: no table"),
+        (Mute(), "evaluator own raised Mute: "),
+        (SystemExit(0), "evaluator own raised RuntimeError: it called sys.exit(0)"),
+    ],
+)
+async def test_what_it_raises_leaves_its_verdict_out(error: BaseException, why: str) -> None:
+    said = await verdict(error)
+    assert (said.status, said.value, said.why) == (Status.ERROR, None, why)
