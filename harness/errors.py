@@ -234,11 +234,12 @@ def error_line(error: BaseException) -> str:
 
 @contextmanager
 def plugin_boundary(
-    failed: Callable[[Exception], HarnessError], *, passes: tuple[type[BaseException], ...]
+    failed: Callable[[BaseException], HarnessError], *, passes: tuple[type[BaseException], ...]
 ) -> Iterator[None]:
     """Code of a person's own is run within: whatever it raises costs what it was asked for, and nothing else.
 
-    `sys.exit` counts as an error, too: a run would end with its exit code, 0, and CI would take that for a pass.
+    `sys.exit` counts as an error, too: a run would end with its exit code, 0, and CI would take that for a pass. So do
+    classes derived from `BaseException`, as extensions in Rust raise them, and a cancellation that nobody requested.
 
     Args:
         failed: The error of ours that stands for one of its own.
@@ -251,5 +252,22 @@ def plugin_boundary(
     except SystemExit as error:
         code = "" if error.code is None else f"{error.code!r:.80}"
         raise failed(RuntimeError(f"it called sys.exit({code})")) from error
-    except Exception as error:
+    except BaseException as error:
+        if _is_wanted(error):
+            raise
         raise failed(error) from error
+
+
+def _is_wanted(error: BaseException) -> bool:
+    """Whether it ends what is going on because somebody wants it to end."""
+    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+        return True
+    import asyncio  # here only: some commands never need it
+
+    if not isinstance(error, asyncio.CancelledError):
+        return False
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # there is no event loop
+        return False
+    return task is not None and task.cancelling() > 0

@@ -60,7 +60,7 @@ class Registry:
             claimed = " and ".join(one.value for one in points)
             raise ConfigError(f"{self.noun}={name}: {claimed} have the same name; uninstall one of the packages")
 
-        def failed(error: Exception) -> ConfigError:
+        def failed(error: BaseException) -> ConfigError:
             why = f"{points[0].value} cannot be loaded: {error_line(error)}"
             return ConfigError(f"{self.noun}={name}: {why}; fix or uninstall its package")
 
@@ -81,7 +81,7 @@ class Registry:
             yield
             return
 
-        def failed(error: Exception) -> ConfigError:
+        def failed(error: BaseException) -> ConfigError:
             claimed = " and ".join(one.value for one in installed(self.group).get(name, ()))
             why = f"{claimed} raised {error_line(error)}"
             return ConfigError(f"{self.noun}={name}: {why}; fix or uninstall its package")

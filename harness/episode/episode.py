@@ -5,6 +5,7 @@ empty journal, and the process can be killed at any time. Scoring reads the evid
 """
 
 import logging
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -96,10 +97,11 @@ class EpisodeRunner:
         except InfraError as error:
             await self._recorder.failure(error, self._boundary, self._spent)
             raise
-        except (UsageError, JournalError):  # the person has to act, and the task is as pending as before
+        # The person has to act, or wants the run to end; the task is as pending as before.
+        except (UsageError, JournalError, KeyboardInterrupt, GeneratorExit, CancelledError):
             raise
         # Letting it escape would end a sweep of twenty hours because of one task, and with exit code 0 on `sys.exit`.
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             logger.exception("task %s: unexpected error", self._job.task.task_id)
             await self._recorder.failure(error, self._boundary, self._spent)
             raise InfraError(f"unexpected {type(error).__name__}: {said_by(error)}") from error

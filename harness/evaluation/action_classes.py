@@ -48,7 +48,7 @@ def _action(path: str) -> type[Action]:
     if not module:
         raise ConfigError(f"actions: {path} is not a dotted path of a class; give module.Class")
 
-    def failed(error: Exception) -> ConfigError:
+    def failed(error: BaseException) -> ConfigError:
         return ConfigError(f"actions: {path} cannot be imported: {error_line(error)}")
 
     with plugin_boundary(failed, passes=(HarnessError,)):

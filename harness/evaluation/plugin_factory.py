@@ -33,7 +33,7 @@ def make_plugin(
     factory = plugin_factory(place, plugin, protocol, given=tuple(given), offered=tuple(offered))
     made_by: Any = getattr(factory, "func", None)
 
-    def failed(error: Exception) -> ConfigError:
+    def failed(error: BaseException) -> ConfigError:
         return ConfigError(f"{place}._target_={plugin._target_} cannot be made: {error_line(error)}")
 
     with plugin_boundary(failed, passes=(HarnessError,)):
@@ -61,7 +61,7 @@ def plugin_factory(
     if hidden := [key for key in plugin.arguments if not key.isidentifier() or key.startswith("_")]:
         raise ConfigError(f"{place}.arguments: {hidden[0]} cannot be the name of an argument")
 
-    def failed(error: Exception) -> ConfigError:
+    def failed(error: BaseException) -> ConfigError:
         return ConfigError(f"{named} cannot be imported: {error_line(error)}")
 
     try:

@@ -155,7 +155,7 @@ def _files_of(benchmark: Benchmark | None, task: Task) -> tuple[str, ...]:
     if benchmark is None:
         return ()
 
-    def failed(error: Exception) -> ConfigError:
+    def failed(error: BaseException) -> ConfigError:
         return ConfigError(
             f"{type(benchmark).__name__}.files raised {type(error).__name__} for task {task.task_id}: {said_by(error)}"
         )

@@ -142,7 +142,7 @@ class JudgeSession:
 async def _asked(judge: Judge, question: JudgeQuestion) -> Reply:
     """The reply of a judge that may be the person's own: whatever it raises costs this verdict, and no other task."""
 
-    def failed(error: Exception) -> EvaluatorError:
+    def failed(error: BaseException) -> EvaluatorError:
         if isinstance(error, ModelUnavailable | RequestRefused):
             return EvaluatorError(f"the judge did not answer ({said_by(error)}); score the run again")
         said = cut(said_by(error), MOST_OF_A_MESSAGE)

@@ -168,7 +168,7 @@ def recorded_episode(task: Task, closed: Closed, artifacts: Artifacts) -> Record
 async def _found(name: str, evaluator: Callable[..., Awaitable[object]], *given: Any) -> Finding:
     """What an evaluator of the person's own finds; whatever it raises costs this verdict, and no other task."""
 
-    def failed(error: Exception) -> EvaluatorError:
+    def failed(error: BaseException) -> EvaluatorError:
         said = cut(said_by(error), MOST_OF_A_MESSAGE)
         return EvaluatorError(f"evaluator {name} raised {type(error).__name__}: {said}")
 

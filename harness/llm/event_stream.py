@@ -86,7 +86,7 @@ def read_any(provider: ModelProvider, content: bytes, *, streamed: bool | None =
     # Named, as a class of the person's own may be at fault, and not the endpoint.
     named = f"{type(provider).__module__}.{type(provider).__qualname__}, the provider {provider.name!r},"
 
-    def failed(error: Exception) -> PluginFailed:
+    def failed(error: BaseException) -> PluginFailed:
         said = cut(said_by(error), MOST_OF_A_MESSAGE)
         return PluginFailed(f"{named} cannot read an answer: {type(error).__name__}: {said}")
 

@@ -66,7 +66,7 @@ def load(  # noqa: PLR0913 (the settings of a task group)
 def _attacked(entry: TaskEntry, attack: Attack) -> TaskEntry:
     """Raises: TaskError: The class fails, or changes what a task is known by."""
 
-    def failed(error: Exception) -> TaskError:
+    def failed(error: BaseException) -> TaskError:
         said = " ".join(said_by(error).split())[:300]
         return TaskError(f"{entry.place}: {type(attack).__name__}.keys raised {type(error).__name__}: {said}")
 

@@ -201,7 +201,13 @@ class Mute(Exception):
         raise RuntimeError("no words")
 
 
-@pytest.mark.parametrize("error", [ValueError("of the agent"), SystemExit(0), Mute()])
+class Panic(BaseException):
+    """As an extension in Rust raises."""
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("of the agent"), SystemExit(0), Mute(), Panic("at"), asyncio.CancelledError()]
+)
 async def test_a_reply_that_the_agent_itself_failed_at_is_not_given_to_it_again(error: BaseException) -> None:
     journal, wire = MemoryJournal(), Wire()
 
@@ -209,7 +215,7 @@ async def test_a_reply_that_the_agent_itself_failed_at_is_not_given_to_it_again(
         await said(model, "a")
         raise error
 
-    with pytest.raises(InfraError, match=r"of the agent|unexpected (SystemExit: 0|Mute: )$"):
+    with pytest.raises(InfraError, match=r"of the agent|unexpected (SystemExit: 0|Mute: |Panic: at)$|cancelled"):
         await play(journal, wire, fails)
     assert kinds(journal) == ["opened", "acted", "failed"] and journal.episode.usage.tokens == 42
     await play(journal, wire, lambda model: said(model, "a"))

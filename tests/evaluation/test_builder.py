@@ -362,6 +362,8 @@ def test_a_class_that_does_not_fit_is_one_sentence(overrides: list[str], sentenc
         ("open('nope.json')", "FileNotFoundError: .*nope.json"),
         ("class E(Exception): ...\nraise E('mine')", "E: mine"),
         ("class E(Exception):\n    def __str__(self): return 1 / 0\nraise E", "E: $"),
+        ("class E(BaseException): ...\nraise E('mine')", "E: mine"),
+        ("import asyncio\nraise asyncio.CancelledError", "CancelledError: $"),
         ("import sys\nsys.exit(0)", r"RuntimeError: it called sys.exit\(0\)"),  # 0: a run that played nothing passed CI
         ("import not_there_for_cairn", "No module named 'not_there_for_cairn'; give module.Class of an installed"),
     ],

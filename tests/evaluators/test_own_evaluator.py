@@ -1,5 +1,6 @@
 """An evaluator of the person's own: whatever it raises or gives costs its verdict, and no other task."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -16,6 +17,10 @@ class Mute(Exception):
 
     def __str__(self) -> str:
         raise RuntimeError("no words")
+
+
+class Panic(BaseException):
+    """As an extension in Rust raises."""
 
 
 class Own:
@@ -41,8 +46,28 @@ async def verdict(found: Any) -> Verdict:
         (ValueError("no table"), "evaluator own raised ValueError: no table"),
         (Mute(), "evaluator own raised Mute: "),
         (SystemExit(0), "evaluator own raised RuntimeError: it called sys.exit(0)"),
+        (Panic("index out of bounds"), "evaluator own raised Panic: index out of bounds"),
+        (asyncio.CancelledError(), "evaluator own raised CancelledError: "),
+        (BaseExceptionGroup("two", [Panic()]), "evaluator own raised BaseExceptionGroup: two (1 sub-exception)"),
     ],
 )
 async def test_what_it_raises_leaves_its_verdict_out(error: BaseException, why: str) -> None:
     said = await verdict(error)
     assert (said.status, said.value, said.why) == (Status.ERROR, None, why)
+
+
+async def test_a_cancellation_and_an_interrupt_pass() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        await verdict(KeyboardInterrupt())
+
+    class Waits(Own):
+        async def evaluate(self, task: Task, closed: Closed, artifacts: Artifacts, /) -> Finding:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    scorer = Scorer("corrected", further={"own": Waits(None)})
+    scoring = asyncio.create_task(scorer.score(a_task(eval_types=("own",)), closed("x"), MemoryArtifacts()))
+    await asyncio.sleep(0)
+    scoring.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await scoring

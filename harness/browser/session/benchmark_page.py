@@ -165,7 +165,7 @@ class BenchmarkCalls:
     async def _call(self, name: str, answer: Awaitable[T]) -> T:
         """Whatever the class raises costs this attempt of the task."""
 
-        def failed(error: Exception) -> PluginFailed:
+        def failed(error: BaseException) -> PluginFailed:
             return PluginFailed(f"the benchmark's {name} raised {type(error).__name__}: {cut(said_by(error), _SHOWN)}")
 
         # playwright's error is a browser that went away: the caller's guard knows why

@@ -96,7 +96,7 @@ async def call(text: str, context: FunctionContext) -> str:
         if kind != "page":
             values.append(str(argument).replace("__last_url__", context.last_url))
 
-    def failed(error: Exception) -> EvaluatorError:
+    def failed(error: BaseException) -> EvaluatorError:
         said = cut(said_by(error), MOST_OF_A_MESSAGE)
         return EvaluatorError(f"function {name} raised {type(error).__name__}: {said}")
 

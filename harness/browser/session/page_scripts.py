@@ -142,6 +142,6 @@ def made_for(task: Task, opened: Opened | None, registry: Registry, what: str) -
     return made
 
 
-def _failed(what: str, key: str, error: Exception) -> PluginFailed:
+def _failed(what: str, key: str, error: BaseException) -> PluginFailed:
     said = cut(" ".join(said_by(error).split()), _SHOWN)
     return PluginFailed(f"cannot make the {what} of a task's {key}: {type(error).__name__}: {said}")

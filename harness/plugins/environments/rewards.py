@@ -46,7 +46,7 @@ class Shaping:
                 raise PluginFailed(f"rewards._target_={self.name} gives {found!r:.80}, which is not a finite number")
             return float(found) + (given or 0.0)
 
-    def _failed(self, error: Exception) -> PluginFailed:
+    def _failed(self, error: BaseException) -> PluginFailed:
         return PluginFailed(f"rewards._target_={self.name}: {error_line(error)}")
 
 
@@ -63,7 +63,7 @@ def shaping_of(target: str | None) -> Shaping | None:
         return None
     module, _, name = target.rpartition(".")
 
-    def failed(error: Exception) -> ConfigError:
+    def failed(error: BaseException) -> ConfigError:
         return ConfigError(f"rewards._target_={target} cannot be made: {error_line(error)}")
 
     with plugin_boundary(failed, passes=()):

@@ -124,7 +124,7 @@ def _sink(asked: Any) -> Any:
 def _made(target: str, arguments: Mapping[str, Any]) -> Any:
     module, _, name = target.rpartition(".")
 
-    def failed(error: Exception) -> TrackingError:
+    def failed(error: BaseException) -> TrackingError:
         return TrackingError(f"report_metrics: {target} cannot be created: {error_line(error)}")
 
     with plugin_boundary(failed, passes=(HarnessError,)):

@@ -39,12 +39,16 @@ class Mine(Exception):
     """An error of the person's own."""
 
 
+class Panic(BaseException):
+    """As an extension in Rust raises."""
+
+
 class Gives:
     def __init__(self, value: Any) -> None:
         self.value = value
 
     def reward(self, task: Task, steps: Sequence[Step], /) -> Any:
-        if isinstance(self.value, Exception):
+        if isinstance(self.value, BaseException):
             raise self.value
         return self.value
 
@@ -59,7 +63,9 @@ def test_it_is_added_to_what_the_benchmark_gives(value: Any, given: float | None
     assert Shaping(Gives(value), "x").of(task, (), given) == given, "the start page has none"
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, True, "1", 10**400, ValueError("no"), OSError("no"), Mine("no")])
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, True, "1", 10**400, ValueError("no"), OSError("no"), Mine("no"), Panic()]
+)
 def test_what_is_no_reward_fails_its_episode_by_name(value: Any) -> None:
     steps: Any = (object(),)
     task: Any = None

@@ -1,5 +1,6 @@
 """Where metrics go besides the disk."""
 
+import asyncio
 import json
 import logging
 import os
@@ -78,6 +79,10 @@ class Unforeseen(Exception):
     """Of no kind that is raised elsewhere, as that of a database."""
 
 
+class Panic(BaseException):
+    """As an extension in Rust raises."""
+
+
 class Mute(Exception):
     """One that cannot say what it is."""
 
@@ -91,6 +96,8 @@ class Mute(Exception):
         (Unforeseen("locked"), "Unforeseen: locked"),
         (NameError("undefined"), "NameError: undefined"),
         (Mute(), "Mute: "),
+        (Panic("at 7"), "Panic: at 7"),
+        (asyncio.CancelledError(), "CancelledError: "),
     ],
 )
 @pytest.mark.parametrize("where", ["start", "log", "close"])
