@@ -80,7 +80,15 @@ class SocketSession:
             for error in ends:
                 if isinstance(error, Exception):
                     logger.error("a session has ended with an internal error", exc_info=error)
+                    await self._say_fault(error)
                     await self._close(INTERNAL_ERROR)
+
+    async def _say_fault(self, error: Exception) -> None:
+        """So that a client masks the sample and does not wait for its answer."""
+        if not self._plain:
+            with suppress(Gone):
+                problem = Problem.infrastructure(type(error).__name__, said_by(error)[:1000])
+                await self._say("error", problem.data())
 
     def _end(self, problem: Problem) -> None:
         if not self._ended.done():

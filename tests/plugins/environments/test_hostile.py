@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosedError
 
 from harness.actions import CairnActionSet
 from harness.plugins.environments.agent import action_of
@@ -123,6 +124,21 @@ async def test_a_failure_is_no_reward_of_nemo_gym(tmp_path: Path) -> None:
         detail = answer.json()["detail"]
         assert (detail["mask_sample"], detail["failure_class"]) == (True, "BrowserCrashed")
         assert (await http.post("/nemo/close")).json() == {"status": "closed"}
+
+
+async def test_what_nobody_foresaw_is_an_error_that_masks_the_sample_and_ends_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object) -> dict[str, Any]:
+        raise KeyError("lost")
+
+    async with stand(tmp_path) as there, there.client() as one:
+        await one.reset(task="0")
+        monkeypatch.setattr(there.served, "state", fails)
+        said = await one.refused("state", {})
+        assert (said["failure_class"], said["failure_reason"], said["mask_sample"]) == ("KeyError", "'lost'", True)
+        with pytest.raises(ConnectionClosedError, match="1011"):
+            await one.refused("state", {})
 
 
 async def test_of_parallel_calls_of_nemo_gym_the_first_is_performed_and_all_get_an_output(tmp_path: Path) -> None:
