@@ -5,8 +5,9 @@ the words that there are, stand on the fields. Checked before anything is create
 """
 
 import json
+import math
 import resource
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -67,8 +68,8 @@ def check_values(config: object) -> None:
             _check_text(name, value)
             if name == "observation.type":
                 _check_parts(value)
-        elif name in ("llm.extra_body", "judge.extra_body"):
-            _check_request_keys(name, value)
+        else:
+            _check_tree(name, value)
     known = dict(settings(config))
     _check_measures(known.get("fail_under_of") or {})
     if known.get("observation.dialect") is ObservationDialect.webarena and TEXTS <= parts_of(known["observation.type"]):
@@ -130,6 +131,29 @@ def settings(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield from settings(value, f"{prefix}{one.name}.")
         else:
             yield f"{prefix}{one.name}", value
+
+
+def _check_tree(name: str, value: object) -> None:
+    """What the schema knows no more of than that it is a mapping, a list or nothing."""
+    if name in ("llm.extra_body", "judge.extra_body"):
+        assert isinstance(value, Mapping)
+        _check_request_keys(name, value)
+    elif name != "fail_under_of" and (found := _endless(name, value)):
+        raise ConfigError(f"{found} cannot be used, as no journal can hold it; give a finite number")
+
+
+def _endless(place: str, value: object) -> str:
+    """The first inf or nan in what is free by design, with its place, as in `agent.arguments.depth=inf`; "" = none."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{place}={value}"
+    inner: Iterable[tuple[str, object]] = ()
+    if isinstance(value, Mapping):
+        inner = ((f"{place}.{key}", one) for key, one in value.items())
+    elif isinstance(value, list | tuple):
+        inner = ((f"{place}[{at}]", one) for at, one in enumerate(value))
+    elif is_dataclass(value):
+        inner = ((f"{place}.{one.name}", getattr(value, one.name)) for one in fields(value))
+    return next((found for where, one in inner if (found := _endless(where, one))), "")
 
 
 def range_of(name: str) -> ValueRange:
