@@ -12,11 +12,11 @@ from typing import Any
 from harness.actions import Action
 from harness.actions.truncate import cut
 from harness.api import MAX_MEMORY_BYTES, Agent, Decision, Message, ObservationRenderer, Reply
-from harness.codec import CodecError, build, dumps, loads
+from harness.codec import CodecError, build, dumps, encode, loads
 from harness.errors import PluginFailed
 from harness.llm.decision_replies import DecisionReplies
 from harness.protocols import AgentSession, Environment, SessionAgent, SessionJournal
-from harness.records import Episode, Eval, LiveObservation, ScriptedUser, Task
+from harness.records import Decided, Episode, Eval, LiveObservation, ScriptedUser, Task
 
 _SITES_ANSWER_S = 0.1
 
@@ -38,7 +38,37 @@ def checked_decision(given: object) -> Decision:
         raise PluginFailed("the agent's Reply.raw, Reply.request and Reply.earlier are not bytes")
     if not isinstance(given.messages, tuple) or not all(isinstance(one, Message) for one in given.messages):
         raise PluginFailed("the agent's Decision.messages is not a tuple of Message")
+    if not isinstance(given.reply.waited_s, int | float):
+        raise PluginFailed(f"the agent's Reply.waited_s is of type {type(given.reply.waited_s).__name__}, not float")
+    _check_fields(given.action, given.reply)
     return replace(given, memory=_stored(given.memory))
+
+
+_FIELDS = {"action": "Decision.action", "reply": "Reply.text", "finish_reason": "Reply.finish_reason"}
+"""By the field of the record; the others are called as in `Reply`."""
+
+
+def _check_fields(action: Action, reply: Reply) -> None:
+    """Raises: PluginFailed: A field has a type that its record cannot hold."""
+    # Here, as well as when it is written: where the record is made, nobody knows whose fault it is.
+    record = Decided(
+        step=1,
+        action=action,
+        reply=reply.text,
+        prompt=(),
+        model=reply.model,
+        usage=reply.usage,
+        finish_reason=reply.finish_reason,
+        request_id=reply.request_id,
+        elapsed_ms=0.0,
+        at=0.0,
+    )
+    try:
+        encode(record)
+    except CodecError as error:
+        name, *inner = error.at or ("action",)
+        place = ".".join((_FIELDS.get(name, f"Reply.{name}"), *inner))
+        raise PluginFailed(f"the agent's {place} cannot be recorded: {error.why}") from error
 
 
 def _stored(memory: object) -> Any:

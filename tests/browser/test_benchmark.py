@@ -140,6 +140,7 @@ def _gives(value: Any) -> Asked:
         ({"reward": _raises(RuntimeError("x" * 9999))}, "the benchmark's reward raised RuntimeError: x"),
         ({"reward": _gives(0.5)}, "returned float, not a Reward"),
         ({"reward": _gives(lambda: Reward(value=float("nan")))}, "a reward is a finite number, not nan"),
+        ({"reward": _gives(lambda: Reward(value=1.0, done="yes"))}, "reward returned done='yes'"),  # type: ignore[arg-type]
         ({"reward": _gives(lambda: Reward(value="1"))}, "a reward is a finite number"),  # type: ignore[arg-type]
         ({"evidence": _gives({1, 2})}, "the benchmark's evidence is not JSON"),
         ({"evidence": _gives("x" * 10_000_001)}, "the limit is"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.actions import Stop
-from harness.api import MAX_MEMORY_BYTES, Decision, Message
+from harness.api import MAX_MEMORY_BYTES, Decision, Message, Reply
 from harness.codec import SCHEMA, decode, encode
 from harness.episode.decision import checked_decision
 from harness.errors import PluginFailed
@@ -31,6 +31,10 @@ def deep(levels: int) -> Any:
         (Decision(action="stop"), r"Decision.action is of type str"),  # type: ignore[arg-type]
         (Decision(action=Stop(answer=""), reply="text"), r"Decision.reply is of type str"),  # type: ignore[arg-type]
         (Decision(action=Stop(answer=""), messages=["text"]), "not a tuple of Message"),  # type: ignore[arg-type]
+        (Decision(action=Stop(answer=5)), r"the agent's Decision.action.answer cannot be recorded"),  # type: ignore[arg-type]
+        (Decision(action=Stop(answer=""), reply=Reply(text=5)), r"Reply.text cannot be"),  # type: ignore[arg-type]
+        (Decision(action=Stop(answer=""), reply=Reply(usage=5)), r"Reply.usage cannot be"),  # type: ignore[arg-type]
+        (Decision(action=Stop(answer=""), reply=Reply(waited_s="1")), r"Reply.waited_s is of type str"),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_type_is_one_sentence(given: Any, why: str) -> None:

@@ -150,6 +150,8 @@ class BenchmarkCalls:
         found = await self._call("reward", self._benchmark.reward(self._page, self._task))
         if found is not None and not isinstance(found, Reward):
             raise PluginFailed(f"the benchmark's reward returned {type(found).__name__}, not a Reward or None")
+        if found is not None and not isinstance(found.done, bool):
+            raise PluginFailed(f"the benchmark's reward returned done={found.done!r:.80}, not True or False")
         return found
 
     async def evidence(self) -> bytes | None:
