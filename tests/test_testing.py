@@ -89,9 +89,9 @@ async def test_an_agent_that_breaks_its_protocol_fails_its_own_task(given: Any, 
         (EvaluatorError("no page"), "no page"),
         (1.0, "evaluator mine returned float, not a Finding"),
         (ConfigError("eval.mine is missing"), "evaluator mine raised ConfigError: eval.mine is missing"),
-        (Finding(value=float("nan"), why=""), "evaluator mine gave value='nan'; a value is from 0 to 1"),
+        (Finding(value=float("nan"), why=""), "evaluator mine gave value='nan'; a value is a number from 0 to 1"),
         (Finding(value=1.0, why=None), "evaluator mine gave why='None'; why is a text"),  # type: ignore[arg-type]
-        (Finding(value=2.0, why=""), "evaluator mine gave value='2.0'; a value is from 0 to 1"),
+        (Finding(value=2.0, why=""), "evaluator mine gave value='2.0'; a value is a number from 0 to 1"),
     ],
 )
 async def test_an_evaluator_that_fails_leaves_its_own_verdict_unscored(given: Any, why: str) -> None:

@@ -7,6 +7,7 @@ all requests (a wrong key) stops the run, as everywhere.
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from math import prod
+from numbers import Real
 from typing import Any
 
 from harness import EVALUATOR_VERSION
@@ -181,12 +182,13 @@ async def _found(name: str, evaluator: Callable[..., Awaitable[object]], *given:
             raise failed(error) from error
     match found:
         # Comparisons with NaN are false, so it is refused like any value out of range.
-        case Finding(value=int() | float() as value, why=str()) if 0.0 <= value <= 1.0:
-            return Finding(value=float(value), why=cut(found.why, MOST_OF_A_MESSAGE))
+        # numpy's numbers are no int or float, most of them.
+        case Finding(why=str()) if isinstance(found.value, Real) and 0.0 <= found.value <= 1.0:
+            return Finding(value=float(found.value), why=cut(found.why, MOST_OF_A_MESSAGE))
         case Finding() if not isinstance(found.why, str):
             raise EvaluatorError(f"evaluator {name} gave why={shown(found.why)}; why is a text")
         case Finding():
-            raise EvaluatorError(f"evaluator {name} gave value={shown(found.value)}; a value is from 0 to 1")
+            raise EvaluatorError(f"evaluator {name} gave value={shown(found.value)}; a value is a number from 0 to 1")
     raise EvaluatorError(f"evaluator {name} returned {type(found).__name__}, not a Finding")
 
 

@@ -1,6 +1,8 @@
 """An evaluator of the person's own: whatever it raises or gives costs its verdict, and no other task."""
 
 import asyncio
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -71,3 +73,16 @@ async def test_a_cancellation_and_an_interrupt_pass() -> None:
     scoring.cancel()
     with pytest.raises(asyncio.CancelledError):
         await scoring
+
+
+@pytest.mark.parametrize("value", [0.5, Fraction(1, 2)])
+async def test_any_real_number_is_a_value(value: Any) -> None:
+    """As those of numpy are, which are no int or float."""
+    said = await verdict(Finding(value=value, why="half"))
+    assert (said.status, said.value, type(said.value)) == (Status.OK, 0.5, float)
+
+
+@pytest.mark.parametrize("value", ["1", None, Decimal("0.5"), 2.0, -1, float("nan")])
+async def test_what_is_no_number_from_0_to_1_is_none(value: Any) -> None:
+    said = await verdict(Finding(value=value, why=""))
+    assert said.status is Status.ERROR and said.why.endswith("a value is a number from 0 to 1")
