@@ -239,7 +239,7 @@
     return source ? awaited(next, source.url, source.age, false) : next;
   };
   replace(ReadableStreamDefaultReader.prototype, "read", parts);
-  replace(Object.getPrototypeOf(new ReadableStream().values()), "next", parts);
+  replace(Object.getPrototypeOf(new ReadableStream().values?.() ?? {}), "next", parts);
   const opened = new WeakMap();
   replace(XMLHttpRequest.prototype, "open", (was) => function (...args) {
     if (!opened.has(this)) {
