@@ -25,9 +25,10 @@ from harness.config.argument_secrets import RedactedArguments, redact_arguments,
 from harness.config.option_order import any_help_accepted, options_first
 from harness.config.override_errors import sentence
 from harness.config.plugin_packages import choose_plainly, plugin_folders, search_plugins
-from harness.errors import ConfigError, ExitCode, HarnessError, UsageError, said_by
+from harness.errors import ConfigError, ExitCode, HarnessError, StorageError, UsageError, said_by
 from harness.escape import flat, print_any_character
 from harness.files.disk import foreseen
+from harness.files.output import flush_output, output_error
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
 from harness.secrets.redacting_stream import redact_output, redacted_output, restore_output
 
@@ -58,10 +59,20 @@ def run(arguments: Sequence[str], *, program: str = "run.py", begun: float | Non
     sys.argv = [program, *arguments]  # hydra reads it
     try:
         with InternalErrorGuard(program, redact=lambda text: without_secrets(text, arguments)) as fault:
-            return _run(arguments, begun)
+            return _flushed(arguments, begun)
         return fault.code
     finally:
         restore_output()
+
+
+def _flushed(arguments: Sequence[str], begun: float) -> int:
+    try:
+        try:
+            return _run(arguments, begun)
+        finally:  # also where hydra exits
+            flush_output()
+    except StorageError as error:
+        return _refuse(str(error))
 
 
 def _run(arguments: Sequence[str], begun: float) -> int:
@@ -115,6 +126,8 @@ def _compose(hidden: RedactedArguments, begun: float) -> int:
     except WRONG as error:
         return _refuse(sentence(error))
     except OSError as error:
+        if error.filename is None:  # of the help or the settings that it prints
+            return _refuse(str(output_error(error)))
         place = cut(str(error.filename), 300)
         return _refuse(
             f"the run folder cannot be created: {error.strerror} ({place}); set run.root to a writable folder"

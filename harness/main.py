@@ -13,6 +13,7 @@ from harness.collector import collect_rarely
 from harness.errors import ConfigError, ExitCode, HarnessError, JournalError, said_by
 from harness.escape import flat, print_any_character
 from harness.files.disk import foreseen
+from harness.files.output import flush_output
 from harness.internal_error import InternalErrorGuard, without_secrets
 from harness.registry import Registry
 from harness.standard_streams import open_missing_streams
@@ -61,8 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(given: Sequence[str]) -> int:
     try:
-        options = _parser(given[0] if given else "").parse_args(given)
-        return _done(options.command, options)
+        try:
+            options = _parser(given[0] if given else "").parse_args(given)
+            return _done(options.command, options)
+        finally:
+            flush_output()
     except JournalError as error:
         return _refuse(error, ExitCode.UNSCORED)
     except HarnessError as error:

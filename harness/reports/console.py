@@ -1,14 +1,13 @@
 """The console of every command. If its reader closes the pipe (`| head`, a closed window), the command continues.
 
-Later output is dropped, and a callback is called once. Printed text may come from a page, a model or an endpoint: none
-of its characters controls the terminal. Knows nothing of runs.
+Later output is dropped, and a callback is called once. A full disk ends it. Printed text may come from a page, a model
+or an endpoint: none of its characters controls the terminal. Knows nothing of runs.
 """
 
 import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import suppress
 from typing import IO, Any, Literal, cast
 
 from rich.box import SIMPLE_HEAD
@@ -18,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.escape import flat, one_line, visible
+from harness.files.output import drop_output, output_error
 from harness.reports.github import reads_annotations
 
 _COMMAND = re.compile(r"^[ \t]*:(?=:)|##(?=\[)", re.MULTILINE)
@@ -77,15 +77,12 @@ class Terminal(Console):
     def on_broken_pipe(self) -> None:
         """Rich would end the process with code 1."""
         self.quiet = True
-        with suppress(OSError):  # where stdout is not a file; what is left in its buffer must not fail at exit
-            devnull = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(devnull, sys.stdout.fileno())
-            os.close(devnull)
+        drop_output()
         self.lost()
 
 
 class _Output:
-    """A stream on which everything that cannot be written is a broken pipe, as it is for rich."""
+    """A stream on which a reader that is gone is a broken pipe, as it is for rich; a full disk is said."""
 
     def __init__(self, stream: IO[str], *, is_inert: bool) -> None:
         self._stream = stream
@@ -97,14 +94,14 @@ class _Output:
             text = _COMMAND.sub(lambda found: found[0] + "\\", text)
         try:
             return self._stream.write(text)
-        except OSError as exc:  # EIO, when the terminal has hung up
-            raise BrokenPipeError(exc.errno, exc.strerror) from exc
+        except OSError as exc:
+            raise output_error(exc) from exc
 
     def flush(self) -> None:
         try:
             self._stream.flush()
         except OSError as exc:
-            raise BrokenPipeError(exc.errno, exc.strerror) from exc
+            raise output_error(exc) from exc
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
