@@ -141,6 +141,51 @@ def test_a_run_that_was_last_started_with_fewer_tasks_is_said_to_differ(
     assert main(["verify", str(folder.with_name("demo.cairn"))]) == 1
 
 
+def test_a_run_without_what_a_verification_needs_is_not_bundled(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = folder.with_name("demo.cairn")
+    with RunFolder.open(folder, durability=Durability.none) as run:
+        pages = [run.artifacts.put(page) for page in (b"<p>1</p>", b"<p>2</p>")]
+        for number, page in enumerate(pages, start=5):
+            play(run, a_task(str(number), reference_answers=MUST), "12", scored("corrected", 1.0), html=page)
+    files = [folder / "artifacts" / page[:2] / page for page in pages]
+    files[0].unlink()
+    assert main(["bundle", str(folder)]) == 3 and not bundle.exists()
+    (said,) = capsys.readouterr().err.splitlines()
+    assert f"{files[0]} is missing or damaged, so that" in said
+    files[1].write_bytes(b"<p>3</p>")
+    assert main(["bundle", str(folder)]) == 3 and not bundle.exists()
+    assert f"{files[0]} is missing or damaged, and so are 1 more (2 in all)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["run.json", "summary.json"])
+def test_a_run_with_a_damaged_description_is_not_bundled(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[:-2])
+    assert main(["bundle", str(folder)]) == 3
+    assert f"{folder / name} is damaged; " in capsys.readouterr().err
+    assert not folder.with_name("demo.cairn").exists()
+
+
+def test_a_run_without_a_description_is_not_bundled(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "run.json").unlink()
+    assert main(["bundle", str(folder)]) == 3 and not folder.with_name("demo.cairn").exists()
+    (said,) = capsys.readouterr().err.splitlines()
+    assert f"{folder / 'run.json'} is missing, " in said and "start the run again" in said
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", b"a text that is longer than a trailer\n" * 9])
+def test_a_file_that_is_no_bundle_is_one_that_does_not_hold(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "y.cairn").write_bytes(content)
+    assert main(["verify", str(tmp_path / "y.cairn")]) == 1
+    assert "y.cairn is not a bundle; give a file that `harness bundle` wrote" in capsys.readouterr().err
+
+
 def test_other_programs_read_it(bundle: Path) -> None:
     with bundle.open("rb") as file:
         unpacked = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read()

@@ -8,19 +8,20 @@ against the manifest file by file, and is written under names that this module a
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from harness import EVALUATOR_VERSION, __version__
 from harness.api.files import replacing, safe_files, translate_os_errors
-from harness.api.journals import RunFolder, journals_in, named_digests, read_final_state, stored
+from harness.api.journals import FinalState, RunFolder, journals_in, named_digests, read_final_state, stored
 from harness.api.secrets import Redactor
 from harness.errors import ConfigError, JournalError, StorageError
 from harness.plugins.bundles.archive import BundleDamaged, digest_of, opened, write_archive
 from harness.plugins.bundles.manifest import (
     MANIFEST,
     SIDE_FILES,
+    BundledFile,
     BundledScore,
     Manifest,
     claimed_scores,
@@ -28,7 +29,8 @@ from harness.plugins.bundles.manifest import (
     is_run_file,
     read_manifest,
 )
-from harness.plugins.bundles.verification import AS_RECORDED, verify
+from harness.plugins.bundles.verification import AS_RECORDED, evidence_of, verify
+from harness.runs.about import DESCRIPTION, SUMMARY
 from harness.runs.opened_run import SUFFIX, OpenedRun
 
 _MOST_NOTICES = 20
@@ -41,13 +43,15 @@ def pack(folder: Path, to: Path, redactor: Redactor) -> tuple[str, Manifest]:
 
     Raises:
         ConfigError: A file contains a secret that `redactor` knows, or something that has the form of a credential.
-        JournalError: A journal is damaged.
+        JournalError: A journal is damaged, or what a verification needs is missing.
         JournalLocked: The run is active.
         UnsafeFile: A link or a special file is in the way.
     """
     with RunFolder.open(folder):
+        _check_descriptions(folder)
         names = sorted(_names(folder))
         files = {name: described(_checked(folder / name, folder, redactor)) for name in names}
+        _check_artifacts(folder, files)
         manifest = Manifest(
             run=folder.resolve().name,
             harness=__version__,
@@ -125,6 +129,33 @@ def _names(folder: Path) -> Iterator[str]:
             yield str(path.relative_to(folder))
 
 
+def _check_descriptions(folder: Path) -> None:
+    """See that the small files are what Cairn writes; without `summary.json`, as after a kill, all scores are verified.
+
+    Raises: JournalError: One is damaged, or `run.json` is missing.
+    """
+    if DESCRIPTION.read(folder) is None:
+        raise JournalError(
+            f"{folder / DESCRIPTION.name} is missing, so nothing says which tasks the run has; no bundle is written:"
+            " start the run again with all its tasks, which writes it and plays nothing twice"
+        )
+    SUMMARY.read(folder)
+
+
+def _check_artifacts(folder: Path, files: Mapping[str, BundledFile]) -> None:
+    """See that the bundle would have all evidence. Raises: JournalError: An artifact is missing or damaged."""
+    kept = {Path(name).name: file.sha256 for name, file in files.items() if name.startswith("artifacts/")}
+    needed = [digest for one in _states(folder) if one.closed is not None for digest in evidence_of(one.closed)]
+    lost = [name for name in dict.fromkeys([*needed, *kept]) if kept.get(name) != name]
+    if lost:
+        more = f", and so are {len(lost) - 1} more ({len(lost)} in all)" if len(lost) > 1 else ""
+        raise JournalError(
+            f"{folder / 'artifacts' / lost[0][:2] / lost[0]} is missing or damaged{more}, so that scores could not be"
+            " verified; no bundle is written: restore the folder artifacts from a copy of the run, or play its tasks"
+            " again in another folder"
+        )
+
+
 def _checked(path: Path, folder: Path, redactor: Redactor) -> bytes:
     content = safe_files.read(path, below=folder)
     if redactor.finds(content):
@@ -136,9 +167,13 @@ def _checked(path: Path, folder: Path, redactor: Redactor) -> bytes:
 
 
 def _scores(folder: Path) -> Iterator[BundledScore]:
-    for entry in journals_in(folder):
-        if (state := read_final_state(Path(entry.path))) is not None:
-            yield from claimed_scores(state)
+    for state in _states(folder):
+        yield from claimed_scores(state)
+
+
+def _states(folder: Path) -> Iterator[FinalState]:
+    states = (read_final_state(Path(entry.path)) for entry in journals_in(folder))
+    yield from (state for state in states if state is not None)
 
 
 def _members(folder: Path, manifest: Manifest) -> Iterator[tuple[str, bytes]]:

@@ -173,7 +173,7 @@ class _Findings:
         if (number := next((number for number, line in lines if repeats_a_key(line)), None)) is not None:
             yield f"line {number} has a key twice, so that another reader may take another value"
         artifacts = ArtifactStore(self.folder / "artifacts")
-        for digest in _named(state.closed) if state.closed is not None else ():
+        for digest in evidence_of(state.closed) if state.closed is not None else ():
             try:
                 artifacts.read(digest)
             except JournalError:
@@ -260,7 +260,7 @@ def _by_key(scores: Iterator[BundledScore] | tuple[BundledScore, ...]) -> dict[t
     return {(one.dialect, one.task_id, one.trial): one for one in scores}
 
 
-def _named(closed: Closed) -> Iterator[str]:
+def evidence_of(closed: Closed) -> Iterator[str]:
     """The artifacts that evidence consists of."""
     evidence = closed.evidence
     selected = (digest for one in evidence.selected for digest in (one.content, one.last_content))
