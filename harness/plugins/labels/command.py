@@ -151,7 +151,8 @@ def _agreement(one: "PairAgreement") -> tuple[str, ...]:
         if kappa is None
         else (
             f"{kappa.value:.2f}",
-            f"{kappa.low:.2f} to {kappa.high:.2f}",
+            # Its standard error is 0, as of a single episode: no interval, and no certainty.
+            "none: too few episodes" if kappa.low == kappa.high else f"{kappa.low:.2f} to {kappa.high:.2f}",
         )
     )
     return one.field, f"{one.first}, {one.second}", str(one.episodes), str(one.same), *shown

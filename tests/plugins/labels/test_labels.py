@@ -98,6 +98,15 @@ def test_kappa_that_is_not_defined_is_said_to_be(folder: Path, capsys: pytest.Ca
     assert {one["kappa"] for one in json.loads(capsys.readouterr().out)["agreement"]} == {None}
 
 
+def test_kappa_of_one_episode_has_no_interval(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    label(folder, "0", "ann", "success=yes")
+    label(folder, "0", "ben", "success=no")
+    capsys.readouterr()
+    assert main(["label", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert "none: too few episodes" in said and "0.00 to 0.00" not in said
+
+
 def kappa_by_hand(pairs: list[tuple[str, str]]) -> Fraction | None:
     """Cohen's, as its definition is written: of the values of two raters."""
     total = len(pairs)
