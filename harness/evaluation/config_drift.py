@@ -7,6 +7,7 @@ with a corrected reference of a task: what has ended is scored with it. A task t
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from hashlib import sha256
 
 from harness.api import Artifacts
 from harness.codec import CodecError, dumps, loads, plain
@@ -126,9 +127,12 @@ def _corrected(task: Task, outcome: EpisodeResult, run: RunFolder, *, is_accepte
 
 
 def keep_settings(run: RunFolder, now: Tree) -> str:
-    """Store measured settings; returns their digest."""
+    """Store measured settings, if the run is held; returns their digest."""
+    data = dumps(dict(sorted(now.items())))
+    if run.lock is None:  # a dry run, which writes nothing
+        return sha256(run.redactor.data(data)).hexdigest()
     # As an artifact that every `opened` names: a resume can say what changed, and there is no second file to disagree.
-    return run.artifacts.put(dumps(dict(sorted(now.items()))))
+    return run.artifacts.put(data)
 
 
 def settings_of(artifacts: Artifacts, config_digest: str) -> Tree | None:
@@ -181,6 +185,8 @@ def accepted_before(run: RunFolder) -> set[tuple[str, str]]:
 
 
 def record_drift(run: RunFolder, before: str, now: str, changed: Mapping[str, list[object]]) -> None:
+    if run.lock is None:  # a dry run, which writes nothing
+        return
     path = run.path / DRIFT_NAME
     # A file beside the journals, written before the first task runs: an attempt may go on without a record of its own.
     kept = safe_files.read_if_there(path) or b""

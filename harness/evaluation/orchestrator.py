@@ -6,7 +6,7 @@ All state is in the run folder. If no job is pending, no server, browser or mode
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -110,9 +110,15 @@ async def evaluate(  # noqa: PLR0913 (what a start of a run is)
 
 async def _tried_dry(config: Config, folder: Path, console: Terminal) -> int:
     policy, tasks = pending_policy(config), load_tasks(config)
-    keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
+    redactor = keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
     tasks = forked_tasks(config.run.fork, folder, tasks, trials=config.trials, say=console.say)
-    outcomes = as_asked(scan(folder).outcomes, {task.task_id: task_digest(task) for task in tasks})
+    digests, recorded = {task.task_id: task_digest(task) for task in tasks}, scan(folder).outcomes
+    if recorded:
+        # Not held: nothing is written. What a start would accept, it says itself.
+        run = RunFolder(folder, None, durability=config.journal.durability, redactor=redactor)
+        accepted: Callable[[str], None] | None = (lambda _: None) if config.resume.accept_drift else None
+        check_drift(config, run, tasks, digests=digests, outcomes=recorded, accepted=accepted)
+    outcomes = as_asked(recorded, digests)
     policy = retry_request.standing(policy, folder, tasks, outcomes, trials=config.trials)
     pending = tasks_on_sites(pending_jobs(tasks, config.trials, outcomes, policy), outcomes)
     missing = await what_is_missing(config, pending)

@@ -12,7 +12,7 @@ from harness.cli import configured
 from harness.codec import dumps, loads, plain
 from harness.config import Config
 from harness.episode.job import task_digest
-from harness.errors import ExitCode
+from harness.errors import ExitCode, ResumeMismatch
 from harness.evaluation import orchestrator
 from harness.evaluation.builder import load_tasks
 from harness.evaluation.config_drift import keep_settings
@@ -95,6 +95,18 @@ def test_what_earlier_starts_played_besides_is_named_and_in_no_figure(
     assert main(["show", str(ended), "2"]) == ExitCode.DONE, "it is still there to be looked at"
     asyncio.run(results_of(ended, asked("0-2")))
     assert Run(ended).surplus == () and Run(ended).statistics().all.failed == 1
+
+
+async def test_a_dry_run_refuses_other_settings_as_a_start_does_and_writes_nothing(ended: Path) -> None:
+    def held() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in ended.rglob("*")}
+
+    before, other = held(), ("run.dry=true", "limits.max_steps=7")
+    with pytest.raises(ResumeMismatch, match=r"was created with other settings .limits.max_steps.; "):
+        await orchestrator.evaluate(asked("0-2", *other), ended, Terminal())
+    assert await orchestrator.evaluate(asked("0-2", *other, "resume.accept_drift=true"), ended, Terminal()) == 0
+    assert await orchestrator.evaluate(asked("0-2", "run.dry=true"), ended, Terminal()) == 0
+    assert held() == before
 
 
 async def test_what_shards_have_recorded_is_not_played_again_by_another_executor(ended: Path) -> None:
