@@ -22,10 +22,13 @@ from harness.browser.driver.executable import find
 from harness.codec import CodecError, dumps, loads, plain
 from harness.config.config_tree import saved
 from harness.errors import ConfigError
+from harness.escape import flat
 from harness.files.side_file import SideFile
+from harness.journal.names import journals_in
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.runs.about import DESCRIPTION, OF_TASKS, RunInfo
+from harness.runs.fork_origin import fork_origin
 from harness.settings.browser import BrowserSettings
 from harness.settings.fields import Tree
 
@@ -49,6 +52,7 @@ def describe(run: RunFolder, settings: Tree, info: RunInfo, *, now: Tree, known:
         now: The environment.
         known: Further keys of `run.json`, as `config_digest`.
     """
+    _say_if_lost(run)
     run.write("config.yaml", saved(settings).encode())
     before = DESCRIPTION.find(run.path) or {}
     described = {
@@ -69,6 +73,7 @@ def describe_asked(run: RunFolder, info: RunInfo, *, known: Mapping[str, object]
 
     `known` are further keys that depend on its tasks.
     """
+    _say_if_lost(run)
     before = DESCRIPTION.find(run.path) or {}
     described = {key: value for key, value in before.items() if key != _WEIGHTS} | _asked(info) | dict(known)
     if plain(described) != before:
@@ -89,6 +94,17 @@ def describe_tasks(run: RunFolder, tasks: Iterable[Task]) -> None:
     described = before | {OF_TASKS: {task_id: found[task_id] for task_id in named if task_id in found}}
     if plain(described) != before:
         run.write(DESCRIPTION.name, dumps(described) + b"\n")
+
+
+def _say_if_lost(run: RunFolder) -> None:
+    """Say that journals are there without what they were made with; a fork begins so."""
+    path = run.path / DESCRIPTION.name
+    if DESCRIPTION.find(run.path) is None and journals_in(run.path) and fork_origin(run.path) is None:
+        what = "is damaged" if path.exists() else "is missing"
+        sys.stderr.write(
+            f"{flat(str(path))} {what} although there are journals: by which versions they were made is not known, and"
+            " not compared; restore it from a copy of the run if you have one\n"
+        )
 
 
 def _asked(info: RunInfo) -> Tree:

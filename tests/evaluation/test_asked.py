@@ -109,6 +109,20 @@ async def test_a_dry_run_refuses_other_settings_as_a_start_does_and_writes_nothi
     assert held() == before
 
 
+@pytest.mark.parametrize(("content", "what"), [(None, "missing"), (b"{", "damaged")])
+async def test_that_nothing_says_what_journals_were_made_with_is_said(
+    content: bytes | None, what: str, ended: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await results_of(ended, asked("0-2"))
+    assert capsys.readouterr().err == ""
+    (ended / "run.json").unlink()
+    if content is not None:
+        (ended / "run.json").write_bytes(content)
+    await results_of(ended, asked("0-2"))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{ended / 'run.json'} is {what} although there are journals" in line
+
+
 async def test_what_shards_have_recorded_is_not_played_again_by_another_executor(ended: Path) -> None:
     for number, task_id in enumerate("12", 1):
         shard = ended / "shards" / f"{number}-of-2"
