@@ -12,7 +12,7 @@ from harness.journal.memory_artifacts import MemoryArtifacts
 from harness.journal.merge import SHARDS_FOLDER, merge, merge_shards, shards_of
 from harness.journal.names import JOURNAL_SUFFIX, is_run_folder, journals_in, name_of
 from harness.journal.prompt_store import picture_in, read_message
-from harness.journal.store import ArtifactStore, RunFolder, journal_name, stored
+from harness.journal.store import ArtifactStore, RunFolder, held_to_read, journal_name, stored
 
 __all__ = [
     "JOURNAL_SUFFIX",
@@ -27,6 +27,7 @@ __all__ = [
     "RunLock",
     "final_state",
     "find_garbage",
+    "held_to_read",
     "is_run_folder",
     "journal_name",
     "journals_in",

@@ -14,10 +14,11 @@ states, cookies and all) live apart in `private/`, readable by the owner only, n
         run.journal(task_id, trial) -> Journal      run.artifacts.put(b) / .read(digest)      run.scan() -> Scan
 """
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -348,6 +349,22 @@ class RunFolder:
                 for name in (INDEX_NAME, LOCK_NAME):
                     (self.path / name).unlink(missing_ok=True)
                 self.path.rmdir()
+
+
+@contextmanager
+def held_to_read(path: Path) -> Iterator[None]:
+    """Keep others from writing to a run folder while it is read; on a read-only file system nobody can.
+
+    Raises: as `RunFolder.open`.
+    """
+    try:
+        run = RunFolder.open(path)
+    except StorageError as error:
+        if not isinstance(error.__cause__, OSError) or error.__cause__.errno != errno.EROFS:
+            raise
+        run = RunFolder(path, None, durability=Durability.none, redactor=NO_SECRETS)
+    with run:
+        yield
 
 
 def _refusal(error: BaseException | None) -> str | None:

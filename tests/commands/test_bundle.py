@@ -1,5 +1,6 @@
 """`harness bundle` and `harness verify`: a run in one file, and what can be wrong with such a file."""
 
+import errno
 import io
 import os
 import random
@@ -23,6 +24,7 @@ from harness.errors import ConfigError, StorageError
 from harness.evaluation import run_description
 from harness.evaluation.config_drift import keep_settings
 from harness.evaluation.run_description import describe_run
+from harness.files import safe_files
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.bundles.archive import BundleDamaged, opened, write_archive
@@ -184,6 +186,26 @@ def test_a_file_that_is_no_bundle_is_one_that_does_not_hold(
     (tmp_path / "y.cairn").write_bytes(content)
     assert main(["verify", str(tmp_path / "y.cairn")]) == 1
     assert "y.cairn is not a bundle; give a file that `harness bundle` wrote" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [".staging", ".lock"])
+def test_a_run_on_a_read_only_file_system_is_bundled_and_looked_through(
+    name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A new folder cannot be made there, and where it is there, the lock cannot be opened to write."""
+    call = "open_folder" if name == ".staging" else "open_regular"
+    before = getattr(safe_files, call)
+
+    def refused(path: Path, *given: Any, **more: Any) -> Any:
+        if path == folder / name:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return before(path, *given, **more)
+
+    monkeypatch.setattr(safe_files, call, refused)
+    assert main(["bundle", str(folder), "--to", str(tmp_path / "to.cairn")]) == 0
+    assert main(["clean", str(folder), "--dry-run"]) == 0
+    capsys.readouterr()
+    assert main(["clean", str(folder)]) == 2 and "the file system is read-only" in capsys.readouterr().err
 
 
 def test_other_programs_read_it(bundle: Path) -> None:

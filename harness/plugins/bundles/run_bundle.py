@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness import EVALUATOR_VERSION, __version__
 from harness.api.files import replacing, safe_files, translate_os_errors
-from harness.api.journals import FinalState, RunFolder, journals_in, named_digests, read_final_state, stored
+from harness.api.journals import FinalState, held_to_read, journals_in, named_digests, read_final_state, stored
 from harness.api.secrets import Redactor
 from harness.errors import ConfigError, JournalError, StorageError
 from harness.plugins.bundles.archive import BundleDamaged, digest_of, opened, write_archive
@@ -47,7 +47,7 @@ def pack(folder: Path, to: Path, redactor: Redactor) -> tuple[str, Manifest]:
         JournalLocked: The run is active.
         UnsafeFile: A link or a special file is in the way.
     """
-    with RunFolder.open(folder):
+    with held_to_read(folder):
         _check_descriptions(folder)
         names = sorted(_names(folder))
         files = {name: described(_checked(folder / name, folder, redactor)) for name in names}

@@ -26,10 +26,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _clean(folder: Path, *, logs: bool, dry: bool) -> str:
-    from harness.api.journals import RunFolder, find_garbage, remove
+    from harness.api.journals import RunFolder, find_garbage, held_to_read, remove
     from harness.api.text import flat
 
-    with RunFolder.open(folder):  # an active run may be about to name an artifact
+    with held_to_read(folder) if dry else RunFolder.open(folder):  # an active run may be about to name an artifact
         found = tuple(find_garbage(folder, logs=logs))
         for one in found:
             if one.path.parent == folder:
