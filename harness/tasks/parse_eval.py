@@ -4,7 +4,7 @@ What cannot be judged is refused before anything runs. `func:` calls are kept as
 is not a call of a known function is an error of that one task, found when its evidence is gathered.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from urllib.parse import urlsplit
 
 from harness.codec import JsonObject
@@ -13,6 +13,7 @@ from harness.tasks.validation import Fields
 
 EVAL_TYPES = ("string_match", "url_match", "program_html")
 URL_NOTE = "GOLD in PRED"
+_OR = " |OR| "
 _TARGET_KEYS = ("url", "locator", "required_contents", "prep_actions")
 _SCRIPT_STARTS = ("document.", "[...document.")
 
@@ -46,7 +47,32 @@ def build_eval(fields: Fields, evaluators: Collection[str] = ()) -> Eval:
         # Where one is empty, WebArena scores 1, whatever was done.
         if not value:
             raise fields.wrong(key, f"is empty, but eval_types contains {name}; fill it in, or remove {name}")
+    _refuse_blank(fields, judged)
     return judged
+
+
+def _refuse_blank(fields: Fields, judged: Eval) -> None:
+    """A blank text is in every other one, so nothing but blank texts would pass whatever was done."""
+    lists: dict[str, Sequence[str]] = {}
+    if "string_match" in judged.eval_types:
+        answers = (judged.reference_answers or {}).items()
+        lists |= {f"reference_answers.{kind}": items for kind, items in answers if isinstance(items, list)}
+    if "program_html" in judged.eval_types:
+        for index, target in enumerate(judged.program_html):
+            if target.exact_match is None and target.must_include is not None:
+                lists[f"program_html[{index}].required_contents.must_include"] = target.must_include
+    for key, items in lists.items():
+        if all(map(_has_blank, items)):
+            raise fields.wrong(key, "has no text to look for, so whatever was done would pass; fill it in")
+    if "url_match" in judged.eval_types and _has_blank(judged.reference_url or ""):
+        raise fields.wrong(
+            "reference_url", f"is {judged.reference_url!r}, which has a blank alternative; fill it in, or remove it"
+        )
+
+
+def _has_blank(text: str) -> bool:
+    """Whether one of the alternatives of a text is blank."""
+    return not all(one.strip() for one in text.split(_OR))
 
 
 def unknown_in_targets(fields: Fields) -> JsonObject:
@@ -84,7 +110,7 @@ def _reference_answers(fields: Fields) -> dict[str, str | list[str]] | None:
 def _reference_url(fields: Fields) -> str | None:
     reference = fields.optional_text("reference_url")
     try:
-        for alternative in (reference or "").split(" |OR| "):
+        for alternative in (reference or "").split(_OR):
             urlsplit(alternative)
     except ValueError as exc:
         raise fields.wrong("reference_url", f"is {reference!r}, which is not a valid address ({exc})") from exc

@@ -143,6 +143,20 @@ WRONG = {
     "eval.reference_answers.required_values` is not a known kind": judged(reference_answers={"required_values": ["1"]}),
     "eval.reference_answers.must_include` must be a list": judged(reference_answers={"must_include": "a"}),
     "eval.reference_answers.fuzzy_match` must be a list": judged(reference_answers={"fuzzy_match": "n/a"}),
+    "eval.reference_answers.must_include` has no text to look for": judged(reference_answers={"must_include": []}),
+    "eval.reference_answers.must_include` has no text to look for, so": judged(
+        reference_answers={"must_include": ["", " "]}
+    ),
+    "eval.reference_answers.fuzzy_match` has no text to look for": judged(reference_answers={"fuzzy_match": []}),
+    "eval.program_html[1].required_contents.must_include` has no text to look for": judged(
+        eval_types=["program_html"], program_html=[target(exact_match=""), target(must_include=["x |OR| "])]
+    ),
+    "eval.reference_url` is '   ', which has a blank alternative": judged(
+        eval_types=["url_match"], reference_url="   "
+    ),
+    "eval.reference_url` is 'http://shop.localhost/a |OR| ', which has a blank alternative": judged(
+        eval_types=["url_match"], reference_url="__SHOP__/a |OR| "
+    ),
     "eval.url_note` is 'PRED in GOLD'": judged(url_note="PRED in GOLD"),
     "eval.reference_url` is empty, but": judged(eval_types=["url_match"], reference_url=""),
     "eval.reference_url` is 'http://[bad'": judged(reference_url="http://[bad"),
@@ -205,6 +219,12 @@ def test_a_wrong_field_is_named_with_file_and_task(tmp_path: Path, complaint: st
         load(file, SITES)
     assert str(caught.value).startswith(f"{file}: task odd: field `{complaint}")
     assert "\n" not in str(caught.value)
+
+
+def test_a_blank_reference_is_read_where_it_is_a_whole_text_or_nothing_compares_with_it(tmp_path: Path) -> None:
+    unused = judged(reference_url=" |OR| ", program_html=[target(must_include=[])])
+    empty = raw(1, eval={"eval_types": ["string_match"], "reference_answers": {"exact_match": ""}})
+    assert len(load(write(tmp_path, unused, empty), SITES)) == 2
 
 
 @pytest.mark.parametrize("nothing", [None, "", [], {}])

@@ -13,7 +13,7 @@ from harness.api.files import safe_files, write_atomic
 from harness.api.tasks import read_task_file
 
 NAME = "draft.json"
-NOT_YET = {"url": "last", "locator": "document.title", "required_contents": {"must_include": [""]}}
+NOT_YET = {"url": "last", "locator": "document.title", "required_contents": {"exact_match": ""}}
 """A draft has to be judged by something; its score is of no interest."""
 _PLACE = re.compile(r"__([A-Z][A-Z0-9_]*)__")
 

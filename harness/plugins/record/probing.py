@@ -60,7 +60,7 @@ class Pages:
 
 def targets_of(urls: Sequence[str]) -> list[JsonObject]:
     """The `program_html` of a probe that looks at these addresses."""
-    return [{"url": url, "locator": SCRIPT, "required_contents": {"must_include": [""]}} for url in urls]
+    return [{"url": url, "locator": SCRIPT, "required_contents": {"exact_match": ""}} for url in urls]
 
 
 def pages_of(episode: Episode, urls: Sequence[str]) -> Pages:
