@@ -75,7 +75,9 @@ def _read_folder(folder: Path) -> list[_Raw]:
 
 
 def _natural(stem: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", stem)]
+    # What Python calls a digit may be no number, as `²`.
+    parts = re.split(r"([0-9]+)", stem)
+    return [(int(part), "") if part.isascii() and part.isdecimal() else (-1, part) for part in parts]
 
 
 def _read_file(file: Path) -> list[_Raw]:

@@ -332,6 +332,12 @@ def test_a_folder_without_numbered_files_gives_all_its_json_files(tmp_path: Path
     assert [task.task_id for task in load(tmp_path, SITES)] == ["shop-9", "shop-10"]
 
 
+def test_a_number_in_a_name_that_is_no_digit_is_a_letter(tmp_path: Path) -> None:
+    for name in ("1²", "1"):
+        (tmp_path / f"x{name}.json").write_text(json.dumps(raw(f"x{len(name)}")))
+    assert [task.task_id for task in load(tmp_path, SITES)] == ["x1", "x2"]
+
+
 def test_jsonl_is_read_line_by_line_and_its_bad_line_is_numbered(tmp_path: Path) -> None:
     file = tmp_path / "tasks.jsonl"
     text = json.dumps(raw("a", intent="one\u2028two"), ensure_ascii=False)
