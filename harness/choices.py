@@ -13,15 +13,17 @@ class ValueRange(NamedTuple):
     """`least` itself is too little."""
 
     def __str__(self) -> str:
-        return (
-            f"above {self.least:g}, {self.most:.10g} at most"
-            if self.above
-            else f"from {self.least:g} to {self.most:.10g}"
-        )
+        least, most = _exact(self.least), _exact(self.most)
+        return f"above {least}, {most} at most" if self.above else f"from {least} to {most}"
 
     def hold(self, value: float) -> bool:
         """NaN is within no bounds."""
         return self.least <= value <= self.most and not (self.above and value == self.least)
+
+
+def _exact(number: float) -> str:
+    """A rounded bound could name a number that is refused."""
+    return str(int(number)) if float(number).is_integer() else f"{number:g}"
 
 
 MAX_NUMBER = 2**53

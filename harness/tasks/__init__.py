@@ -48,7 +48,10 @@ def load(  # noqa: PLR0913 (the settings of a task group)
     """
     path = Path(path)
     # Only what is selected is checked: other tasks of the file may ask for what is not done here.
-    entries = select(read(path, given), path, split=split, ids=ids, wanted_sites=wanted_sites, limit=limit)
+    present = read(path, given)
+    if not present:
+        raise TaskError(f"{path}: contains no tasks; give a file or folder that has some")
+    entries = select(present, path, split=split, ids=ids, wanted_sites=wanted_sites, limit=limit)
     if not entries:
         raise TaskError(f"{path}: no task is selected; change task.split, task.ids or task.sites, or raise task.limit")
     # An address may end with a slash, and `__SHOP__/a` brings one.

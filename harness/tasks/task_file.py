@@ -39,7 +39,10 @@ def read(path: Path, given: Iterable[object] | None = None) -> tuple[TaskEntry, 
         else:
             raw = _read_folder(path) if path.is_dir() else _read_file(path)
     except FileNotFoundError as exc:
-        raise TaskError(f"{path}: there is no such file or folder; set task.path to your task file") from exc
+        raise TaskError(
+            f"{path}: there is no such file or folder; correct the path of the tasks (task.path, --tasks, or `path` in"
+            " a suite file)"
+        ) from exc
     except OSError as exc:
         raise TaskError(f"{path}: cannot be read ({exc.strerror})") from exc
     first_place: dict[str, str] = {}
@@ -70,7 +73,7 @@ def _read_folder(folder: Path) -> list[_Raw]:
     numbered = [file for file in files if re.fullmatch(r"\d+", file.stem, re.ASCII)]
     chosen = sorted(numbered or files, key=lambda file: _natural(file.stem))
     if not chosen:
-        raise TaskError(f"{folder}: this folder contains no .json files; set task.path to a folder of {{task_id}}.json")
+        raise TaskError(f"{folder}: this folder contains no .json files; give a folder of {{task_id}}.json, or a file")
     return [(file, str(file), _parse(_bytes(file), str(file))) for file in chosen]
 
 
@@ -107,7 +110,16 @@ def _parse(data: bytes, place: str) -> Any:
     try:
         return loads(data)
     except ValueError as exc:
-        raise TaskError(f"{place}: is not valid JSON ({exc})") from exc
+        fix = "" if _is_utf8(data) or "save it as UTF-8" in str(exc) else "; save it as UTF-8"
+        raise TaskError(f"{place}: is not valid JSON ({exc}){fix}") from exc
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _entry(file: Path, place: str, value: Any) -> TaskEntry:

@@ -91,7 +91,7 @@ MISTAKES: dict[str, str] = {
     "run task=smoke --config-dir": "--config-dir/-cd: expected one argument",
     "run --cfg jobs": "--cfg/-c: give --cfg job",
     # files and folders
-    "run task.path=missing.json": "missing.json: there is no such file or folder; set task.path to your task file",
+    "run task.path=missing.json": "missing.json: there is no such file or folder; correct the path of the tasks",
     "run task.path=empty.json": "empty.json: is empty; a task file is a JSON array of tasks",
     "run task.path=binary.json": "binary.json: is not valid JSON",
     "run task.path=object.json": "object.json: field `task_id` is missing",

@@ -250,7 +250,7 @@ def test_the_tasks_of_a_benchmark_are_checked_and_selected_like_those_of_a_file(
         ([f"+task.arguments.entries=[{SOUND},{SOUND}]"], "task id 'a' is already used in .*Listed, entry 0"),
         ([f"+task.arguments.entries=[{SOUND.replace('reward', 'rewards')}]"], "contains 'rewards'; choose from"),
         (["+task.arguments.error=seed"], "cannot list the tasks of Listed: KeyError: 'seed'"),
-        (["+task.arguments.entries=[]"], "no task is selected"),
+        (["+task.arguments.entries=[]"], "contains no tasks"),
     ],
 )
 def test_tasks_of_a_benchmark_that_cannot_be_used_are_one_sentence(overrides: list[str], sentence: str) -> None:

@@ -62,7 +62,7 @@ FILES: dict[str, tuple[bytes, str]] = {
     "null": (b"null", "contains null"),
     "a number": (b"3", "contains a number"),
     "a text": (b'"tasks"', "contains a text"),
-    "no tasks": (b"[]", "no task is selected"),
+    "no tasks": (b"[]", "contains no tasks"),
     "a list in it": (b"[[]]", "a task is a JSON object"),
     "null in it": (b"[null]", "a task is a JSON object"),
     "an empty object": (b"[{}]", "`task_id` is missing"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.choices import AT_LEAST_ONE, ValueRange
 from harness.codec import dumps, loads
 from harness.episode.job import task_digest
 from harness.errors import TaskError
@@ -313,7 +314,7 @@ def test_limit_keeps_the_first(tmp_path: Path) -> None:
 
 
 def test_nothing_to_run_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(TaskError, match="no task is selected"):
+    with pytest.raises(TaskError, match="contains no tasks"):
         load(write(tmp_path), SITES)
     with pytest.raises(TaskError, match="no task is selected"):
         load(write(tmp_path, raw(0)), SITES, ids=[])
@@ -360,6 +361,8 @@ def test_a_single_task_is_a_file_too(tmp_path: Path) -> None:
         (b"[", "is not valid JSON"),
         (b"", "is empty; a task file is a JSON array of tasks"),
         (b"\xff\xfe[]", "is not valid JSON"),
+        (b'[{"intent": "\xe9"}]', r"is not valid JSON \(.*\); save it as UTF-8$"),
+        (b"[]", r"tasks\.json: contains no tasks"),
         (b"3", "contains a number; a task file is a JSON array"),
         (b"[[]]", "entry 0: contains an array; a task is a JSON object"),
         (b"[" * 100_000, "is not valid JSON"),
@@ -373,7 +376,7 @@ def test_a_file_that_holds_no_tasks_is_said_so(tmp_path: Path, content: bytes, c
 
 
 def test_missing_files_and_empty_folders_are_named(tmp_path: Path) -> None:
-    with pytest.raises(TaskError, match=r"nope\.json: there is no such file or folder; set task\.path"):
+    with pytest.raises(TaskError, match=r"nope\.json: there is no such file or folder; correct the path of the tasks"):
         load(tmp_path / "nope.json", SITES)
     with pytest.raises(TaskError, match=r"contains no \.json files"):
         load(tmp_path, SITES)
@@ -400,3 +403,8 @@ def test_pictures_of_the_intent_are_addresses_and_paths_beside_the_file(tmp_path
     assert "image" not in first.metadata
     moved = replace(second, images=("/elsewhere/c.JPG", second.images[1]))
     assert task_digest(moved) == task_digest(second) != task_digest(replace(second, images=()))
+
+
+def test_a_whole_bound_of_a_number_is_said_exactly() -> None:
+    assert str(AT_LEAST_ONE) == f"from 1 to {2**53}"
+    assert str(ValueRange(0, 0.5, above=True)) == "above 0, 0.5 at most"
