@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from enum import Enum
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from harness.actions.truncate import cut
 from harness.browser import visit_policy
@@ -29,6 +30,7 @@ _OLD_NAME_OF_LOCKS = "leases"
 """Read until the next release; the changelog names the new key."""
 _HTTP = ("http://", "https://")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_USER = re.compile(r"(?<=://)[^/?#]*@")
 _OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _Word = TypeVar("_Word", bound=Enum)
 
@@ -134,6 +136,7 @@ def read_sites(tree: Tree) -> SitesSettings:
         for name, site in tree.items()
         if name not in RESERVED
     }
+    _check_apart(by_name)
     reset = _reset(tree.get("reset"))
     _check_reset_urls(reset, by_name)
     return SitesSettings(
@@ -149,6 +152,18 @@ def read_sites(tree: Tree) -> SitesSettings:
         # As it was given: `config.yaml` would differ from it if it were written back from typed values.
         given=tree,
     )
+
+
+def _check_apart(sites: Mapping[str, SiteSettings]) -> None:
+    """By its canonical address alone it is known which site a page belongs to."""
+    names: dict[str, str] = {}
+    for name, site in sites.items():
+        other = names.setdefault(site.canonical, name)
+        if other != name:
+            raise ConfigError(
+                f"sites.{other} and sites.{name} are shown at the same address, {site.canonical}; set another"
+                f" sites.{name}.canonical, or remove one of them"
+            )
 
 
 def _server(tree: Mapping[str, Any], place: str) -> str | None:
@@ -179,12 +194,19 @@ def _site(name: str, tree: Mapping[str, Any], *, embedded: bool) -> SiteSettings
         raise ConfigError(
             f"{place}.instances is only for your own sites; each lane has its own instance of the embedded sites"
         )
+    if embedded and canonical is not None and instances:
+        raise ConfigError(
+            f"{place}.url is only for your own sites; set sites.embedded=false, or {place}.canonical=null for one of"
+            " your own beside the embedded ones"
+        )
+    if canonical is not None:
+        _address(f"{place}.canonical", canonical)
     if canonical is None and not instances:
         raise ConfigError(f"{place} has no address: set {place}.url, or {place}.canonical if it is embedded")
     return SiteSettings(
         name=name,
         url=instances[0] if instances else None,
-        canonical=canonical or re.sub(r"(?<=://)[^/?#]*@", "", instances[0]),  # who may enter is the browser's business
+        canonical=canonical or _USER.sub("", instances[0]),  # who may enter is the browser's business
         instances=instances,
         is_embedded=embedded and canonical is not None,
         server=_server(tree, place),
@@ -203,14 +225,22 @@ def _instances(place: str, tree: Mapping[str, Any]) -> tuple[str, ...]:
     if not isinstance(more, Sequence) or isinstance(more, str):
         raise ConfigError(f"{place}.instances must be a list of addresses, not {more!r}")
     urls = [_address(f"{place}.instances[{number}]", url) for number, url in enumerate(more)]
-    first = _optional(tree, place, "url")
+    if (first := _optional(tree, place, "url")) is not None:
+        _address(f"{place}.url", first)
     return tuple(dict.fromkeys(url.rstrip("/") for url in (*([] if first is None else [first]), *urls)))
 
 
 def _address(place: str, url: object) -> str:
-    if not isinstance(url, str) or not url.startswith(_HTTP):
-        raise ConfigError(f"{place} must be an address with http:// or https://, not {url!r}")
+    if not isinstance(url, str) or not url.startswith(_HTTP) or not _has_host(url):
+        raise ConfigError(f"{place} must be an address with http:// or https://, not {_USER.sub('', str(url))!r}")
     return url
+
+
+def _has_host(url: str) -> bool:
+    try:
+        return bool(urlsplit(url).hostname)
+    except ValueError:
+        return False
 
 
 def _login(place: str, tree: object) -> Login | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.config.site_settings import SitesSettings
 from harness.evaluation.reset_hooks import build_reset_hooks, unresettable
+from harness.evaluation.site_preflight import without_address
 from harness.journal.index import EpisodeResult, Outcomes
 from harness.records import Task
 from harness.runner.pending import PendingPolicy, is_finished, wants_retry
@@ -64,10 +65,8 @@ def _missing(configured: SitesSettings, tasks: Sequence[Task]) -> Iterator[str]:
     """What would stop a real run, one sentence each."""
     sites = configured.by_name
     used = {site for task in tasks for site in task.sites}
-    if not configured.embedded:
-        for name in sorted(used & sites.keys()):
-            if not sites[name].instances:
-                yield f"no address: set {name.upper()}=… in the environment, or sites.{name}.url=…"
+    for name in without_address(configured, tasks):
+        yield f"no address: set {name.upper()}=… in the environment, or sites.{name}.url=…"
     for name in sorted(used - sites.keys() - {configured.visits.name}):
         yield f"unknown site: tasks name {name}, which is not among sites.*"
     unreset = unresettable(configured, tasks)

@@ -57,9 +57,14 @@ class _Place:
 
 async def look_at_sites(sites: SitesSettings, tasks: Iterable[Task]) -> SiteFindings:
     """Ask all instances of the sites of these tasks at the same time; sites of the live web are left alone."""
-    places = list(_places(sites, tuple(tasks)))
+    tasks = tuple(tasks)
+    unplaced = tuple(
+        f"site {name} has no address; set {name.upper()} in the environment, or sites.{name}.url"
+        for name in without_address(sites, tasks)
+    )
+    places = list(_places(sites, tasks))
     if not places:
-        return SiteFindings()
+        return SiteFindings(refused=unplaced)
     proxies, free = SystemProxies.named(), asyncio.Semaphore(_AT_ONCE)
 
     async def look(place: _Place) -> Probed:
@@ -79,7 +84,13 @@ async def look_at_sites(sites: SitesSettings, tasks: Iterable[Task]) -> SiteFind
             doubtful.append(f"{place.site} is slow: {shown(place.url)} accepts connections, but has not answered yet")
         elif seen.status >= _FAILS:
             doubtful.append(f"{place.site} may be starting: {shown(place.url)} answers with status {seen.status}")
-    return SiteFindings(refused=tuple(refused), doubtful=tuple(doubtful))
+    return SiteFindings(refused=(*unplaced, *refused), doubtful=tuple(doubtful))
+
+
+def without_address(sites: SitesSettings, tasks: Iterable[Task]) -> list[str]:
+    """The names of sites of your own that these tasks need, and that are nowhere."""
+    needed = set() if sites.embedded else {name for task in tasks for name in task.sites}
+    return sorted(name for name in needed & sites.by_name.keys() if not sites.by_name[name].instances)
 
 
 async def _why_not_ours(sites: SitesSettings) -> str:

@@ -59,13 +59,30 @@ def test_a_site_of_ones_own_beside_the_embedded_ones_is_where_its_url_says() -> 
 
 
 def test_of_the_embedded_sites_every_lane_has_its_own() -> None:
-    shared = shared_sites(configured(embedded=True, shop=A_SHOP), ())
+    shop = {"canonical": A_SHOP["canonical"]}
+    shared = shared_sites(configured(embedded=True, shop=shop), ())
     assert [shared.at("shop", lane) for lane in (0, 7)] == [
         ("http://t0.shop.localhost",),
         ("http://t7.shop.localhost",),
     ]
     with pytest.raises(ConfigError, match=r"sites\.shop\.instances is only for your own sites"):
-        configured(embedded=True, shop={**A_SHOP, "instances": ["http://a.test"]})
+        configured(embedded=True, shop={**shop, "instances": ["http://a.test"]})
+    with pytest.raises(ConfigError, match=r"sites\.shop\.url is only for your own sites; set sites\.embedded=false"):
+        configured(embedded=True, shop=A_SHOP)
+
+
+@pytest.mark.parametrize("key", ["canonical", "url"])
+@pytest.mark.parametrize("address", ["onestop.example", "ftp://onestop.example", "http://", "http://[::1"])
+def test_an_address_that_no_browser_opens_is_named_with_its_setting(key: str, address: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^sites\.shop\.{key} must be an address with http:// or https://"):
+        configured(shop={**A_SHOP, key: address})
+
+
+def test_two_sites_are_not_shown_at_one_address() -> None:
+    with pytest.raises(
+        ConfigError, match=r"sites\.shop and sites\.shop2 are shown at the same address, http://onestop"
+    ):
+        configured(shop=A_SHOP, shop2={"url": "http://10.0.0.9", "canonical": "http://onestop.example/"})
 
 
 @pytest.mark.parametrize(
@@ -93,7 +110,9 @@ def test_an_address_is_of_the_site_that_is_served_there(url: str, site: str | No
 
 
 def test_settings_of_sharing_are_read() -> None:
-    shared = shared_sites(configured(locks="none", shop=A_SHOP, wiki={**A_SHOP, "read_only": True}), ())
+    shared = shared_sites(
+        configured(locks="none", shop=A_SHOP, wiki={"url": "http://wiki.test", "read_only": True}), ()
+    )
     assert shared is not None
     assert (shared.lenient, shared.read_only) == (True, {"wiki"})
 

@@ -147,6 +147,13 @@ async def test_each_dead_address_is_named_with_its_setting(monkeypatch: pytest.M
             assert (await found(both, a_task(sites=("forum",)))) == SiteFindings(), "no task needs it"
 
 
+async def test_a_site_of_ones_own_that_is_nowhere_is_refused_where_a_task_needs_it() -> None:
+    shop = {"shop": {"canonical": "http://shop.test", "url": None}}
+    said = "site shop has no address; set SHOP in the environment, or sites.shop.url"
+    assert (await found(shop)).refused == (said,)
+    assert (await found(shop, a_task(sites=("forum",)))) == SiteFindings(), "no task needs it"
+
+
 @pytest.mark.parametrize(
     ("settings", "tasks", "named"),
     [
