@@ -12,7 +12,8 @@ from hydra.errors import MissingConfigException, OverrideParseException
 
 from harness.actions.truncate import cut
 from harness.config.near_names import misspelt, nearest
-from harness.config.override_keys import SAYS_MORE, setting_names
+from harness.config.override_keys import SAYS_MORE, mapping_names, setting_names
+from harness.config.plugin_packages import PluginSearchPath, plugin_folders
 
 _NOISE = ("full_key", "object_type", "reference_type", "To append to your config", "See https://")
 _MOST_CHARS = 600
@@ -33,6 +34,8 @@ def sentence(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         place = f"{error.problem_mark.name}, line {error.problem_mark.line + 1}"
         return f"{place}: this is not valid YAML ({cut(str(error.problem), 200)}); correct the file"
+    if isinstance(error, UnicodeDecodeError):
+        return f"{_not_utf8()}: is not UTF-8; save it as UTF-8"
     text = _text(error)
     for pattern, explain in _KNOWN:
         if (found := pattern.search(text)) is not None:
@@ -55,17 +58,37 @@ def _unreadable(error: OverrideParseException) -> str:
     key, equals, value = error.override.partition("=")
     if not equals:
         return f"{override!r} is not a setting with a value; settings are written KEY=VALUE; {SAYS_MORE}"
-    if not re.fullmatch(r"[~+]*[\w.@/-]+", key):
+    if not re.fullmatch(r"[~+]*[\w.@/-]+", key, re.ASCII):
         return f"{cut(key, 200)!r} in {override!r} is not the name of a setting; {SAYS_MORE}"
     quoted = cut(value.strip("\"'"), 100).replace('"', "'")
+    bare = re.sub(r"\"[^\"]*\"|'[^']*'", "", value)
+    if strange := "".join(dict.fromkeys(one for one in bare if not one.isascii())):
+        return (
+            f"the value of {override!r} has letters beyond ASCII ({cut(strange, 40)}); quote it: '{key}=\"{quoted}\"'"
+        )
     return (
         f"the value of {override!r} cannot be read; close its brackets, or quote a text that has brackets, commas,"
         f" quotation marks or blanks: '{key}=\"{quoted}\"'"
     )
 
 
+def _not_utf8() -> str:
+    """The file that is not; the error does not name it."""
+    for folder in (PluginSearchPath.config_dir, *plugin_folders().values()):
+        for path in sorted(folder.rglob("*.yaml")) if folder is not None else ():
+            try:
+                path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                return str(path)
+            except OSError:
+                continue
+    return "a file of the settings"
+
+
 def _unknown_key(found: re.Match[str], _: Exception) -> str:
     name = found[1]
+    if name in mapping_names():
+        return f"the keys of {name} are new ones; add it with a plus: '+{name}={{…}}'"
     parent = next((one for one in _OPEN if name.startswith(f"{one}.")), None)
     if parent is None:
         return f"{misspelt(name, setting_names())}; {SAYS_MORE}"
@@ -128,8 +151,32 @@ def _is_needed(found: re.Match[str], _: Exception) -> str:
 
 
 def _not_given(found: re.Match[str], error: Exception) -> str:
-    name = getattr(error, "full_key", None) or found[1]
-    return f"{name} is not set; give it, as in {name}=…"
+    name = str(getattr(error, "full_key", None) or found[1])
+    if name.startswith("hydra."):  # the name of the folder, which holds the setting
+        name = found[1]
+    group, _, key = name.partition(".")
+    # The file may be one of the person's own that is empty, or have been left out by `~llm`.
+    by_whom = f", neither in a file {group}/NAME.yaml that {group}=NAME chooses nor here" if key.isidentifier() else ""
+    return f"{name} is not set{by_whom}; give it, as in {name}=…"
+
+
+def _unknown_in_file(found: re.Match[str], error: Exception) -> str:
+    return f"{found[1]}.yaml: {misspelt(_key_of(error), setting_names())}; {SAYS_MORE}"
+
+
+def _wrong_type_in_file(found: re.Match[str], error: Exception) -> str:
+    file, value, kind = found.groups()
+    return f"{file}.yaml: {_key_of(error)}: {value} is not {_TYPES.get(kind, f'of type {kind}')}; correct it"
+
+
+def _wrong_in_file(found: re.Match[str], error: Exception) -> str:
+    return f"{found[1]}.yaml: {_key_of(error)}: {found[2]}; correct it"
+
+
+def _key_of(error: Exception) -> str:
+    """The setting that an error is about, which stands among what else it says for developers."""
+    found = re.search(r"^\s*full_key: (\S+)", str(error), re.MULTILINE)
+    return found[1] if found else "a setting"
 
 
 def _missing_variable(found: re.Match[str], error: Exception) -> str:
@@ -155,9 +202,15 @@ def _not_deleted(found: re.Match[str], _: Exception) -> str:
     return f"{found[1]} cannot be removed: ~ removes only what a file or a plus has added"
 
 
+_IN_FILE = r"In '([^']+)': ValidationError raised while composing config: "
 _KNOWN: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Exception], str]], ...] = (
     (re.compile(r"Could not override '([^']+)'"), _unknown_key),
     (re.compile(r"Could not find '([^']+)'"), _unknown_choice),
+    (re.compile(r"In '([^']+)': ConfigKeyError raised while composing config: Key '[^']*' not in"), _unknown_in_file),
+    (re.compile(rf"{_IN_FILE}Value '(.*?)' of type '\w+' could not be converted to (\w+)"), _wrong_type_in_file),
+    (re.compile(rf"{_IN_FILE}Value '(.*?)' is not a valid (\w+)"), _wrong_type_in_file),
+    (re.compile(rf"{_IN_FILE}(.*)"), _wrong_in_file),
+    (re.compile(r"has missing mandatory value: (\w+)"), _not_given),
     (re.compile(r"merging override (.+?) Value '(.*?)' of type '\w+' could not be converted to (\w+)"), _wrong_type),
     (re.compile(r"merging override (.+?) Value '(.*?)' is not a valid (\w+)"), _wrong_type),
     (re.compile(r"merging override (.+?) Invalid value .*?, expected one of \[(.*?)\]"), _wrong_word),

@@ -7,6 +7,7 @@ lists. Hydra's own settings are not checked.
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -30,9 +31,18 @@ def refuse_misspelt(tree: DictConfig) -> None:
 
 def setting_names() -> Iterator[str]:
     """The dotted names of all settings, groups included; those of sites and of plug-ins are not known here."""
+    return (name for name, _ in _all_nodes())
+
+
+def mapping_names() -> set[str]:
+    """The names of the settings whose keys are free, as `llm.headers`."""
+    return {name for name, node in _all_nodes() if isinstance(node, DictConfig) and OmegaConf.get_type(node) is dict}
+
+
+def _all_nodes() -> Iterator[tuple[str, Any]]:
     from harness.config import ConfigSchema  # which imports this module
 
-    return _known(OmegaConf.structured(ConfigSchema))
+    return _nodes(OmegaConf.structured(ConfigSchema))
 
 
 def _unknown(tree: DictConfig, prefix: str = "") -> Iterator[str]:
@@ -48,10 +58,10 @@ def _unknown(tree: DictConfig, prefix: str = "") -> Iterator[str]:
             yield from _unknown(node, f"{name}.")
 
 
-def _known(tree: DictConfig, prefix: str = "") -> Iterator[str]:
-    """The dotted names of all settings of a schema, groups included."""
+def _nodes(tree: DictConfig, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The dotted names of all settings of a schema, groups included, each with what holds its default."""
     for key in tree:
-        yield f"{prefix}{key!s}"
         node = tree._get_node(key)
+        yield f"{prefix}{key!s}", node
         if isinstance(node, DictConfig) and not (node._is_none() or node._is_missing() or node._is_interpolation()):
-            yield from _known(node, f"{prefix}{key!s}.")
+            yield from _nodes(node, f"{prefix}{key!s}.")

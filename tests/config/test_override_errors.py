@@ -40,12 +40,35 @@ SAID = {
     "resume.in_doubt=x": "resume.in_doubt=x is unknown; choose one of ask_page, skip, repeat, restart, unscored",
     "agent=promt": "agent=promt is unknown; did you mean prompt; choose one of browser-use, careful, computer, ",
     "tracking=wandb2": "tracking=wandb2 is unknown; choose one of art, none",
+    "browser.geolocation={latitude: 1, longitude: 2}": "add it with a plus: '+browser.geolocation={…}'",
+    "llm.headers={a: b}": "add it with a plus: '+llm.headers={…}'",
+    "run.id=é": """the value of 'run.id=é' has letters beyond ASCII (é); quote it: 'run.id="é"'""",
+    "~llm": "llm.model is not set, neither in a file llm/NAME.yaml that llm=NAME chooses nor here; give it",
     "~task.limit": "task.limit cannot be removed",
     "++run.dri=1": "run.dri is not a setting; did you mean run.dry;",
     "llm.api_key=${oc.env:NOT_SET_ANYWHERE}": (
         "the environment variable NOT_SET_ANYWHERE is not set, which llm.api_key needs; set it"
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "llm.model is not set, neither in a file llm/NAME.yaml that llm=NAME chooses nor here; give it"),
+        (b"# \xe9\nmodel: m\n", "conf/llm/mine.yaml: is not UTF-8; save it as UTF-8"),
+        (b"model: m\ntemperature: hot\n", "llm/mine.yaml: llm.temperature: hot is not a number; correct it"),
+        (b"modell: m\n", "llm/mine.yaml: llm.modell is not a setting; did you mean llm.model"),
+    ],
+)
+def test_of_a_wrong_file_of_ones_own_file_and_field_are_named(tmp_path: Path, content: bytes, said: str) -> None:
+    folder = tmp_path / "conf" / "llm"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        configured(["llm=mine"], tmp_path / "conf")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value) and not any(word in str(caught.value) for word in HYDRAS_WORDS)
 
 
 def test_a_key_of_a_login_is_looked_for_among_those_of_a_login() -> None:

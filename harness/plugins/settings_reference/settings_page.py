@@ -14,8 +14,10 @@ _HEAD = """\
 Every setting, as the fields in `harness/config` declare it. `harness settings` prints the same in a terminal; with an
 argument (`harness settings timeout`) it prints only the settings that have the word in their name, and with `--json` it
 prints for programs. A setting is given as `KEY=VALUE` (`browser.width=1600`), a file of a group as `GROUP=NAME`
-(`llm=openai`). A key that does not exist yet, as a site of your own, takes a plus:
-`+sites.shop.url=http://host:7770`. `python run.py --cfg job` prints the settings of a run without running it.
+(`llm=openai`). A key that does not exist yet takes a plus, as a site of your own does:
+`sites.embedded=false +sites.mysite.url=http://host:7770`; so does a mapping in braces, as in
+`'+browser.geolocation={latitude: 48.9, longitude: 2.4}'`. `python run.py --cfg job` prints the settings of a run
+without running it.
 
 - In *italics*: which values a setting may have, and whether it is **measured**, that is, changes what is measured. A
   run folder holds one value of each measured setting; a start with another one is refused, or accepted by
