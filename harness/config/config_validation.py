@@ -205,7 +205,7 @@ def _check_text(name: str, value: str) -> None:
         raise ConfigError(f"{name} has {len(value):,} characters; give {_MOST_TEXT:,} at most")
     if name in ADDRESSES:
         check_address(name, value)
-    if name == "run.id" and (Path(value).is_absolute() or ".." in Path(value).parts):
+    if name == "run.id" and (Path(value).is_absolute() or not Path(value).parts or ".." in Path(value).parts):
         raise ConfigError(f"run.id={value[:200]} is not in run.root; give a name, and set run.root for another place")
     known = providers.names() if name in ("llm.api", "judge.api") else WORDS.get(name, (value,))
     if value not in known and (group := _PLUGINS.get(name)):

@@ -40,6 +40,7 @@ def refused(done: Start, *words: str) -> None:
         ("task.ids=[9999]", ["9999"]),
         ("sites.shop.canonical=null", ["sites.shop.canonical"]),
         ("run.id=..", ["run.id=..", "run.root"]),
+        ("run.id=.", ["run.id=.", "run.root"]),
         ("run.id=/elsewhere", ["run.id=/elsewhere", "run.root"]),
     ],
 )
