@@ -125,7 +125,7 @@ def check_files(folder: Path) -> tuple[Path, ...]:
     """Where the checks beside a run folder have, or will have, their results."""
     try:
         places = sorted(path for path in (folder.resolve().parent / FOLDER).iterdir() if path.is_dir())
-    except OSError:
+    except (OSError, ValueError):  # ValueError: its name holds what no name can
         return ()
     return tuple(place / RESULT for place in places[:_MOST_CHECKS])
 

@@ -395,7 +395,7 @@ def test_a_request_to_try_again_that_says_nothing_is_damaged(place: Place, garba
 def test_a_list_of_drifts_that_says_nothing_is_damaged(place: Place, config: Config, garbage: str) -> None:
     (place.run / DRIFT_NAME).write_bytes(GARBAGE[garbage])
     with within(), RunFolder.open(place.run) as run, pytest.raises(JournalError, match=r"drift\.jsonl:1"):
-        check_config_drift(config.measured(), run, digests={}, outcomes={}, accepted=print)
+        check_config_drift(config.measured(), run, tasks=(), outcomes={}, accepted=print)
 
 
 @pytest.mark.parametrize("garbage", GARBAGE)

@@ -151,8 +151,8 @@ def _agreement(one: "PairAgreement") -> tuple[str, ...]:
         if kappa is None
         else (
             f"{kappa.value:.2f}",
-            # Its standard error is 0, as of a single episode: no interval, and no certainty.
-            "none: too few episodes" if kappa.low == kappa.high else f"{kappa.low:.2f} to {kappa.high:.2f}",
+            # As of a single episode, or where all agree: that is no certainty.
+            "none: the standard error is 0" if kappa.low == kappa.high else f"{kappa.low:.2f} to {kappa.high:.2f}",
         )
     )
     return one.field, f"{one.first}, {one.second}", str(one.episodes), str(one.same), *shown

@@ -104,7 +104,7 @@ def test_kappa_of_one_episode_has_no_interval(folder: Path, capsys: pytest.Captu
     capsys.readouterr()
     assert main(["label", str(folder)]) == 0
     said = capsys.readouterr().out
-    assert "none: too few episodes" in said and "0.00 to 0.00" not in said
+    assert "none: the standard error is 0" in said and "0.00 to 0.00" not in said
 
 
 def kappa_by_hand(pairs: list[tuple[str, str]]) -> Fraction | None:
