@@ -108,12 +108,15 @@ def _is_typing(action: Action) -> bool:
     return isinstance(action, Type) or (isinstance(action, Code) and action.verb == Type.kind)
 
 
-def new_attempt_reason(episode: Episode, instances: Mapping[str, str], *, reopen: bool) -> str | None:
+def new_attempt_reason(
+    episode: Episode, instances: Mapping[str, str], config_digest: str, *, reopen: bool
+) -> str | None:
     """Why a new attempt begins, as in `Opened.why`; None if the current one continues.
 
     Args:
         episode: What the journal holds.
         instances: Where it would be played, see `Job.instances`.
+        config_digest: Of the present settings.
         reopen: Whether the person asked for a new attempt after this one.
     """
     if episode.opened is None:
@@ -122,6 +125,8 @@ def new_attempt_reason(episode: Episode, instances: Mapping[str, str], *, reopen
         return "retry"
     if episode.has_diverged:
         return "diverged"
+    if episode.opened.config_digest != config_digest and episode.arrival is None and is_unbegun(episode):
+        return "settings"
     # What an attempt did to its sites it did on these instances; without a record of them there was only one of each.
     before = episode.opened.instances
     moved = (before.get(site) != url for site, url in instances.items() if site in before or episode.arrival is None)

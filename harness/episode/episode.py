@@ -174,7 +174,7 @@ class EpisodeRunner:
         """Whether a new attempt had to be opened."""
         episode = self._journal.episode
         reopen = self._job.reopens(episode.attempt)
-        if (why := new_attempt_reason(episode, self._job.instances, reopen=reopen)) is None:
+        if (why := new_attempt_reason(episode, self._job.instances, self._deps.config_digest, reopen=reopen)) is None:
             return False
         fork = None if episode.opened is None else episode.opened.fork
         opened = Opened(

@@ -51,7 +51,8 @@ def check_config_drift(
         JournalError: `drift.jsonl` is damaged.
     """
     config_digest = keep_settings(run, now)
-    mine = [outcome for (task_id, _), outcome in outcomes.items() if task_id in tasks]
+    # One that has nothing yet begins again with the present settings: a misspelt timezone stops a run before any page.
+    mine = [one for (task_id, _), one in outcomes.items() if task_id in tasks and not one.has_nothing]
     known = accepted_before(run)
     for other in sorted({outcome.config_digest for outcome in mine} - {config_digest}):
         changed = changed_settings(settings_of(run.artifacts, other), now)

@@ -299,8 +299,10 @@ def _check_opened(episode: Episode, record: Opened) -> str | None:
         return f"attempt {record.attempt} opened after attempt {episode.attempt}"
     if (before := episode.opened) is None:
         return None
-    # An attempt whose instance of a site is gone can neither fail nor close: it is left as it is.
-    if episode.closed is None and not episode.failures and record.why != "moved":
+    # An attempt whose instance of a site is gone can neither fail nor close, and is left as it is; so is one in which
+    # nothing was done before the settings were corrected.
+    is_left = record.why == "moved" or (record.why == "settings" and episode.arrival is None)
+    if episode.closed is None and not episode.failures and not is_left:
         return f"attempt {record.attempt} opened while attempt {episode.attempt} had neither failed nor closed"
     if (before.task.task_id, before.trial) != (record.task.task_id, record.trial):
         return f"opened for task {record.task.task_id} trial {record.trial} in the journal of another"

@@ -136,6 +136,11 @@ class EpisodeResult:
     do so some time after text was typed that would be typed again.
     """
 
+    @property
+    def has_nothing(self) -> bool:
+        """Whether the attempt has only been opened: no page was seen, nothing failed, and no other attempt preceded it."""
+        return not (self.attempt > 1 or self.steps or self.goes_on or self.closed or self.failure)
+
 
 Outcomes = Mapping[tuple[str, int], EpisodeResult]
 """(task id, trial) to what the episode has come to."""

@@ -350,6 +350,7 @@ def _aim(action: Action, shot: StoredScreenshot | None) -> TargetMarker:
 
 _WHY_NEXT = {
     "diverged": "the restored page differed from the recorded page",
+    "settings": "the settings were corrected before it had seen a page",
     "moved": "its sites were no longer at the same addresses",
     "retry": "a retry was requested",
 }

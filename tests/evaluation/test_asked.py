@@ -97,6 +97,20 @@ def test_what_earlier_starts_played_besides_is_named_and_in_no_figure(
     assert Run(ended).surplus == () and Run(ended).statistics().all.failed == 1
 
 
+async def test_an_episode_that_has_only_been_opened_does_not_bind_the_settings(ended: Path) -> None:
+    """As where Chromium does not know `browser.timezone`: the settings are corrected, and the run goes on."""
+    misspelt = asked("0-3", "browser.timezone=Mars/Phobos")
+    with RunFolder.open(ended) as run, run.journal("3") as journal:
+        settings = keep_settings(run, misspelt.measured())
+        task = load_tasks(misspelt)[3]
+        journal.append(replace(opened(of=task), task_digest=task_digest(task), config_digest=settings))
+    assert await orchestrator.evaluate(asked("0-3", "run.dry=true"), ended, Terminal()) == 0
+    with RunFolder.open(ended) as run, run.journal("3") as journal:
+        journal.append(acted(0))
+    with pytest.raises(ResumeMismatch, match=r"other settings .browser.timezone.; "):
+        await orchestrator.evaluate(asked("0-3", "run.dry=true"), ended, Terminal())
+
+
 async def test_a_dry_run_refuses_other_settings_as_a_start_does_and_writes_nothing(ended: Path) -> None:
     def held() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in ended.rglob("*")}

@@ -114,6 +114,7 @@ ILLEGAL: list[tuple[tuple[Record, ...], Record, str]] = [
     (STEPPED, scored(), "scored before the episode was closed"),
     (STEPPED, judged(), "judged before the episode was closed"),
     (STEPPED, opened(2), "had neither failed nor closed"),
+    (BEGUN, opened(2, why="settings"), "had neither failed nor closed"),
     (STEPPED, failed(2), "failure of attempt 2 in attempt 1"),
     (STEPPED, doubt(1), "doubt about step 1, which is not pending"),
     (PENDING, doubt(1), "doubt about step 1, which is not pending"),

@@ -122,7 +122,7 @@ class Life:
 
 def following(job: Job, episode: Episode) -> Record | None:
     """What comes after the last record of an episode of some steps."""
-    if (why := new_attempt_reason(episode, {}, reopen=job.reopens(episode.attempt))) is not None:
+    if (why := new_attempt_reason(episode, {}, "c", reopen=job.reopens(episode.attempt))) is not None:
         return opened(episode.attempt + 1, why=why, of=job.task)
     if episode.arrival is None:
         return acted(0)
