@@ -138,7 +138,7 @@ class EpisodeResult:
 
     @property
     def has_nothing(self) -> bool:
-        """Whether the attempt has only been opened: no page was seen, nothing failed, and no other attempt preceded it."""
+        """Whether it has only been opened: no page was seen, nothing failed, and no other attempt preceded it."""
         return not (self.attempt > 1 or self.steps or self.goes_on or self.closed or self.failure)
 
 
