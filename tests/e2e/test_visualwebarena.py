@@ -177,9 +177,9 @@ def test_played_killed_resumed_and_judged(start: Starter, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_without_a_judge_what_needs_one_is_unscored_and_can_be_scored_later(
-    start: Starter, start_here: Starter, tmp_path: Path
-) -> None:
+def test_without_a_judge_what_needs_one_is_unscored_and_can_be_scored_later(start: Starter, tmp_path: Path) -> None:
+    from harness.main import main
+
     with served(homepage) as (url, _), served(vision_judge) as (judge, _):
         done = start(*settings(tmp_path), *at(url))
         assert done.code == 3, done.out + done.err
@@ -194,8 +194,13 @@ def test_without_a_judge_what_needs_one_is_unscored_and_can_be_scored_later(
         assert "away.png' is on no site of the run" in found["4"].verdicts[0].why
         for name in ("1", "2"):
             assert "this task needs a judge: set judge.model=" in found[name].verdicts[0].why
-        later = start_here(*settings(tmp_path), *at(url), *judged_by(judge), "run.dry=true")
-        assert later.code == 0
+        later = main(["score", str(done.folder), *settings(tmp_path), *at(url), *judged_by(judge)])
+        assert later == 3, "task 4 cannot be scored"
+        rescored = json.loads((done.folder / "rescored-webarena.json").read_bytes())["results"]
+        assert {one["task_id"]: one["scored"]["value"] for one in rescored} == {
+            **{"0": 1.0, "1": 1.0, "2": 1.0, "3": 0.0},
+            "4": None,
+        }
 
 
 @pytest.mark.slow
