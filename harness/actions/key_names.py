@@ -54,4 +54,5 @@ def webarena_keys(key_comb: str) -> str:
 
 def cairn_keys(key_comb: str) -> str:
     """Playwright's names, forgiving blanks, capitals and common short names."""
-    return "+".join(_EVERY.get(key.strip().lower(), key.strip()) for key in key_comb.split("+"))
+    names = ("Space" if key.isspace() else key.strip() for key in key_comb.split("+"))
+    return "+".join(_EVERY.get(name.lower(), name) for name in names)

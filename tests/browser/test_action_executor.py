@@ -480,6 +480,14 @@ async def test_keys_are_pressed_by_any_spelling_and_unknown_ones_refused(web: We
         assert "nonsense" in why(visit.outcome)
 
 
+async def test_a_blank_is_the_space_bar_as_in_webarena(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<input autofocus aria-label=Name>")
+    async with visiting(chromium, web) as visit:
+        for key in ("a", " ", "b", "Shift+ ", "c"):
+            await visit.act(Press(key_comb=key))
+        assert await page_of(visit).evaluate("document.querySelector('input').value") == "a b c"
+
+
 _KEY_LOG = "<p id=out></p><script>onkeydown = (e) => { out.textContent += ` ${e.key}`; return false }</script>"
 
 
