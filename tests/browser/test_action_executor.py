@@ -677,7 +677,9 @@ async def test_webarenas_dialect_scrolls_the_document_only(web: Web) -> None:
         ("chrome://settings", "only http and https"),
         ("http://example.org/", "outside the sites of this task (http://shop.localhost)"),
         ("http://127.0.0.1:1234/", "outside the sites"),
+        ("mailto:me@shop.localhost", "only http and https"),
         ("http://[bad", ""),
+        ("/two", "is a path"),
         ("", ""),
     ],
 )
@@ -699,6 +701,9 @@ async def test_goto_takes_canonical_addresses_in_any_form(web: Web, chromium: Ch
             "https://shop.localhost/two",
             "shop.localhost/two",
             " http://shop.localhost/two#x ",
+            "http:/shop.localhost/two",
+            "HTTP:shop.localhost/two",
+            "shop.localhost/two?next=http://shop.localhost/",
         ):
             await visit.act(Goto(url="http://shop.localhost/"))
             assert "'two'" in await visit.act(Goto(url=url))

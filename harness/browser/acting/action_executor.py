@@ -23,7 +23,7 @@ from harness.browser.acting.code import call
 from harness.browser.acting.element import WIDGETS, Element
 from harness.browser.acting.uploads import upload_path
 from harness.browser.driver.playwright_errors import closed, first_line, moved, net_error
-from harness.browser.network.addresses import Addresses
+from harness.browser.network.addresses import Addresses, as_address
 from harness.browser.network.allowlist import FAILED_BY_PROXY, AddressRefused, Allowlist
 from harness.browser.page_settings import PageSettings
 from harness.browser.reading.seen_element import ElementReader
@@ -138,9 +138,7 @@ class ActionExecutor:
         """Open a canonical address in the current tab, as far as the server's answer; gives its status, if there is
         one.
         """
-        written = url.strip()
-        if "://" not in written and not written.lower().startswith(("about:", "javascript:", "data:")):
-            written = f"http://{written}"
+        written = as_address(url)
         real = self._addresses.to_real(written)
         self._guard.check(real, shown=written)
         tab = self._tabs.current

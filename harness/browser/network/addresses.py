@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from urllib.parse import quote, urlsplit
 
+from harness.errors import ActionFailed
 from harness.records import Site
 
 # WebArena itself maps substrings, and so also the beginning of a longer address.
@@ -17,6 +18,10 @@ _END = r"(?![A-Za-z0-9_@%-])(?![.:][A-Za-z0-9])"
 _ENCODED_END = r"(?![A-Za-z0-9_@-])(?!(?:\.|%3A)[A-Za-z0-9])(?!%40)"
 _START = r"(?<![A-Za-z0-9._@:-])"
 _START_OF_URL = rf"(?:{_START}|(?<=blob:))"
+_WEB = re.compile(r"(https?):[/\\]*", re.IGNORECASE)
+"""Browsers take any number of slashes."""
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d)", re.IGNORECASE)
+"""Of an address with another one: what a number follows is a host with its port."""
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 """Ports that browsers leave out of an address with this scheme."""
 _ANY_CASE = re.IGNORECASE | re.ASCII
@@ -54,6 +59,20 @@ class Addresses:
 
     def host_to_canonical(self, host: str) -> str:
         return _swap(host, self._hosts_to_canonical)
+
+
+def as_address(written: str) -> str:
+    """The address that somebody means who leaves out `http://` or some of its slashes.
+
+    Raises:
+        ActionFailed: It is a path, which a browser would take for a host.
+    """
+    written = written.strip()
+    if found := _WEB.match(written):
+        return f"{found[1]}://{written[found.end() :]}"
+    if written.startswith("/") and not written.startswith("//"):
+        raise ActionFailed(f"{written} is a path; give a whole address, with http:// and the host")
+    return written if _SCHEME.match(written) else f"http://{written}"
 
 
 def host_of(url: str) -> str:
