@@ -5,6 +5,7 @@ loses the task on `.type("x")`, on any code that holds the letters `type` before
 are read as they were meant.
 """
 
+import ast
 import re
 from collections.abc import Callable
 from typing import Literal
@@ -67,7 +68,21 @@ def _scroll(code: str) -> Action:
 
 
 def _type(code: str) -> Action:
-    return Code(verb="type", pw_code=code, text=_quoted("type|fill", code))
+    return Code(verb="type", pw_code=code, text=_meant(code, _quoted("type|fill", code)))
+
+
+def _meant(code: str, quoted: str) -> str:
+    """What the last call's argument says in Python, as WebArena types it: `\\n` and `\\'` are one character."""
+    try:
+        call = ast.parse(code, mode="eval").body
+    # The parser gives up deeply nested calls with one of the last two.
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return quoted
+    match call:
+        case ast.Call(args=[ast.Constant(value=str(text)), *_]):
+            # Halves of a character that are escaped one by one are put together, as a journal holds none.
+            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return quoted
 
 
 def _goto(code: str) -> Action:

@@ -58,6 +58,21 @@ def test_playwright_typing_is_read_even_where_webarena_stumbles() -> None:
     assert action_set_of("playwright").parse(code) == Code(verb="type", pw_code=code, text="™")
 
 
+@pytest.mark.parametrize(
+    ("written", "typed"),
+    [
+        (r"'it\'s'", "it's"),
+        (r'"say \"hi\""', 'say "hi"'),
+        (r'"one\ntwo"', "one\ntwo"),
+        (r'"\ud83d\ude00 \ud800"', "\U0001f600 \N{REPLACEMENT CHARACTER}"),
+        (r'"no Python\n") or (', r"no Python\n"),
+    ],
+)
+def test_playwright_text_is_typed_without_its_escapes(written: str, typed: str) -> None:
+    code = f"page.get_by_label('Name').fill({written})"
+    assert action_set_of("playwright").parse(code) == Code(verb="type", pw_code=code, text=typed)
+
+
 def test_playwright_stops_and_changes_tabs_as_it_is_meant() -> None:
     actions = action_set_of("playwright")
     assert actions.parse('page.stop("")') == Stop(answer="")
