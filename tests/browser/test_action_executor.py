@@ -793,6 +793,31 @@ async def test_code_is_performed_from_a_list_of_calls_and_never_run(web: Web, ch
             assert why(visit.outcome), bad
 
 
+@pytest.mark.parametrize(
+    "options", ['"Bee"', '"b"', '["Bee"]', 'label="Bee"', 'value="b"', "index=1", '"http://shop.localhost/b"']
+)
+async def test_code_chooses_options_by_value_or_label(web: Web, chromium: ChromiumPool, options: str) -> None:
+    label = "Bee" if "http" not in options else f"{web.site.url}/b"
+    web.page("/", f"<select aria-label=Animal><option value=a>Ant<option value=b>{label}</select>")
+    async with visiting(chromium, web) as visit:
+        code = f'page.get_by_role(role="combobox", name="Animal").select_option({options})'
+        await visit.act(Code(verb="select_option", pw_code=code))
+        assert visit.outcome == Done()
+        assert await page_of(visit).evaluate("document.querySelector('select').value") == "b"
+
+
+@pytest.mark.parametrize("dialect", ["webarena", "cairn"])
+async def test_code_names_elements_by_the_addresses_that_agents_are_shown(web: Web, dialect: str) -> None:
+    web.page("/", f"<input aria-label='Link of {web.site.url}/x'>")
+    observation = ObservationSettings(dialect=ObservationDialect(dialect))
+    async with web.pool(QUICK, observation=observation) as pool, visiting(pool, web) as visit:
+        code = 'page.get_by_label("Link of http://shop.localhost/x").fill("…")'
+        await visit.act(Code(verb="type", pw_code=code, text="http://shop.localhost/a"))
+        assert visit.outcome == Done()
+        typed = await page_of(visit).evaluate("document.querySelector('input').value")
+    assert typed == (f"{web.site.url}/a" if dialect == "webarena" else "http://shop.localhost/a")
+
+
 async def test_real_addresses_show_nowhere(web: Web, chromium: ChromiumPool) -> None:
     web.pages["/"] = html(
         f"<p>{web.site.url}/x</p><a href=/>home</a><button onclick='alert(location.href)'>tell</button>",

@@ -318,7 +318,10 @@ class ActionExecutor:
         await self.evaluate(f"({_WAITED})({limit_ms})")
 
     async def call(self, verb: str, code: str, text: str) -> None:
-        await call(self._page, verb, code, text, limit_s=self._settings.action_timeout_s)
+        if self._as_webarena:
+            text = self._addresses.to_real_text(text)  # as in `_write`
+        as_on_page, limit_s = self._addresses.to_real_text, self._settings.action_timeout_s
+        await call(self._page, verb, code, text, limit_s=limit_s, as_on_page=as_on_page)
 
     async def evaluate(self, script: str) -> Any:
         return await self._tabs.current.evaluate_aside(script)
