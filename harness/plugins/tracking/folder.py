@@ -215,6 +215,7 @@ class ModelFolder:
                 fcntl.flock(fd, fcntl.LOCK_EX)
             yield
         finally:
+            fcntl.flock(fd, fcntl.LOCK_UN)  # a process forked meanwhile, as by a data loader, has it open, too
             os.close(fd)
 
 

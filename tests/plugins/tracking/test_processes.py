@@ -1,6 +1,8 @@
 """Several processes log to one model, and one of them is killed."""
 
+import fcntl
 import json
+import multiprocessing
 import os
 import random
 import signal
@@ -10,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.tracking.rollouts import history, root, rows
+from harness.api import JsonObject
+from tests.plugins.tracking.rollouts import history, model, root, rows
 
 pytestmark = pytest.mark.integration
 
@@ -69,3 +72,21 @@ def test_an_unfinished_file_of_a_dead_writer_is_removed_by_the_next(tmp_path: Pa
     subprocess.run(command, check=True, cwd=Path(__file__).resolve().parents[3], capture_output=True)
     assert not list(staging.iterdir())
     assert json.loads((root(tmp_path) / "history.jsonl").read_bytes())["step"] == 0
+
+
+def test_a_process_that_is_forked_while_a_model_is_locked_does_not_keep_the_lock(tmp_path: Path) -> None:
+    forking = multiprocessing.get_context("fork")
+    ended = forking.Event()
+    child = forking.Process(target=ended.wait)
+
+    def fork(state: JsonObject) -> JsonObject:
+        child.start()
+        return state
+
+    try:
+        model(tmp_path).folder.change_state(fork)
+        with (root(tmp_path) / ".lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError = the child has it
+    finally:
+        ended.set()
+        child.join()
