@@ -230,14 +230,22 @@ def _is_int64(value: Any) -> bool:
 
 
 def _metadata(metadata: Mapping[str, Scalar], place: str) -> str | None:
-    """Scalars only: ART's reader stumbles over anything nested."""
-    for name, value in metadata.items():
+    """Scalars only: ART's reader stumbles over anything nested. NaN and the infinities are as in `_metrics`."""
+    values = {name: _scalar(value) for name, value in metadata.items()}
+    for name, value in values.items():
         if not isinstance(name, str) or not (value is None or isinstance(value, str | int | float)):
             raise TrackingError(
                 f"{place}[{name!r}] is a {type(value).__name__}, which cannot be written: "
                 "use text, numbers, booleans and null, under names that are text"
             )
-    return json_text(metadata, place) if metadata else None
+    if any(isinstance(value, float) and not math.isfinite(value) for value in values.values()):
+        return json.dumps(values)
+    return json_text(values, place) if values else None
+
+
+def _scalar(value: Any) -> Any:
+    """Python's own of a scalar of numpy, which is taken as a metric, too."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
 
 
 def _clean(value: Any) -> Any:

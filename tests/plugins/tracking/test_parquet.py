@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pyarrow.parquet as pq
 import pytest
 
@@ -50,6 +51,12 @@ async def test_values_keep_their_kinds(tmp_path: Path) -> None:
     (row,) = rows(await written(tmp_path, given))
     assert row["metrics"] == '{"b":true,"i":3,"f":0.5}'
     assert row["metadata"] == '{"s":"é","n":null,"i":2,"b":false}'
+
+
+async def test_metadata_that_art_would_write_ends_no_training_step(tmp_path: Path) -> None:
+    path = await written(tmp_path, rollout(metadata={"loss": float("nan"), "seed": numpy.int64(7), "ok": numpy.True_}))
+    (group,) = read_groups(path)
+    assert str(group.trajectories[0].metadata) == "{'loss': nan, 'seed': 7, 'ok': True}"
 
 
 @dataclass
