@@ -252,4 +252,6 @@ def _clean(value: Any) -> Any:
     """The same with U+FFFD for what UTF-8 cannot say."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {key: _clean(item) for key, item in value.items()}
     return [_clean(item) for item in value] if isinstance(value, list) else value

@@ -59,6 +59,11 @@ async def test_metadata_that_art_would_write_ends_no_training_step(tmp_path: Pat
     assert str(group.trajectories[0].metadata) == "{'loss': nan, 'seed': 7, 'ok': True}"
 
 
+async def test_a_name_that_utf8_cannot_say_is_written_as_contents_are(tmp_path: Path) -> None:
+    (row,) = rows(await written(tmp_path, Trajectory(messages_and_choices=[{**ASKED, "name": "a\ud800"}])))
+    assert row["message_fields"][0]["name"] == "a\ufffd"
+
+
 @dataclass
 class Choice:
     """As openai's objects are: no dict, but able to become one."""
