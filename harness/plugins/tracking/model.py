@@ -34,7 +34,7 @@ from harness.plugins.tracking.history import Row, row_of
 from harness.plugins.tracking.inputs import GroupHeader, GroupItem, is_read_from_files, stream
 from harness.plugins.tracking.lazy import pyarrow
 from harness.plugins.tracking.metrics import MetricTotals
-from harness.plugins.tracking.name_rules import is_summed, metric_name, number, path_part, prefixed, step_number
+from harness.plugins.tracking.name_rules import SPLITS, is_summed, metric_name, number, path_part, prefixed, step_number
 from harness.plugins.tracking.parquet import TrajectoryFile
 from harness.plugins.tracking.sinks import Reporting
 from harness.plugins.tracking.totals import rolled_up, step_data
@@ -229,7 +229,7 @@ class Model:
             await _fill(writing, given)
             found = await asyncio.to_thread(writing.tally.metrics)
             row, odd = self._row(_with_given(found, writing.tally, place, extra), place, writing.tally)
-            scenarios = dumps(list(writing.tally.scenarios)).decode()
+            scenarios = dumps(list(writing.tally.scenarios) if place.split in SPLITS else []).decode()
             await asyncio.to_thread(writing.file.close, {ROW_KEY: dumps(row).decode(), SCENARIOS_KEY: scenarios})
             row = await asyncio.to_thread(self.folder.publish, path, place.split, place.step, on_repeat=place.on_repeat)
             return row, odd

@@ -38,11 +38,14 @@ async def test_totals_go_on_in_another_process_and_do_not_count_twice(tmp_path: 
     for _ in range(3):
         await model(tmp_path).log(groups, "train", step=1, metrics=costs, on_repeat="once")
     await model(tmp_path).log(groups, "train", step=2, metrics=costs)
-    await model(tmp_path).log(groups, "val_partial", step=2, metrics=costs)
+    others = [TrajectoryGroup([rollout(1.0)], metadata={"scenario_id": "b"})]
+    await model(tmp_path).log(others, "val_partial", step=2, metrics=costs)
     rows = history(tmp_path)
     assert [row.get("costs/cum/all") for row in rows] == [0.5, 1.0, None]
     assert [row.get("data/cum/num_trajectories") for row in rows] == [2.0, 4.0, None]
-    assert rows[1]["data/cum/num_unique_scenarios"] == 1.0
+    assert [row.get("data/cum/num_unique_scenarios") for row in rows] == [1.0, 1.0, None]
+    state = model(tmp_path).read_state()
+    assert state is not None and state["_metrics_builder_state"]["unique_scenario_ids"] == ["a"]
     (root(tmp_path) / "state.json").unlink()
     await model(tmp_path).log(metrics={"costs/gpu": 1.0}, split="train", step=3)
     row = history(tmp_path)[-1]
