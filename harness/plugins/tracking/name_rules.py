@@ -17,17 +17,19 @@ SECTIONS = frozenset({"reward", "loss", "offpolicy", "pipeline", "throughput", "
 SPLITS = frozenset({"train", "val", "test"})
 ROW_KEYS = frozenset({"step", "training_step", "recorded_at", "time/wall_clock_sec"})
 _SUMMED = ("costs/", "time/step_", "data/step_", "throughput/step_")
+_BYTES = 255
+"""Of a name, which file systems count instead of characters."""
 _PART = re.compile(r"(?![. ])[^/\\:]{1,128}(?<![. ])")
 
 
 def path_part(value: Any, what: str) -> str:
     """`value` when it can be one folder name; a split called `../x` is a TrackingError."""
-    if not isinstance(value, str) or not (_PART.fullmatch(value) and value.isprintable()):
-        raise TrackingError(
-            f"{what}={value!r} cannot be the name of a folder: use 1 to 128 printable characters without "
-            "'/', '\\' or ':', not beginning or ending with a dot or a space"
-        )
-    return value
+    if isinstance(value, str) and _PART.fullmatch(value) and value.isprintable() and len(value.encode()) <= _BYTES:
+        return value
+    raise TrackingError(
+        f"{what}={value!r} cannot be the name of a folder: use 1 to 128 printable characters (at most "
+        f"{_BYTES} bytes) without '/', '\\' or ':', not beginning or ending with a dot or a space"
+    )
 
 
 def step_number(value: Any) -> int:

@@ -323,6 +323,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("a split that climbs", {"split": "../x"}, "split='../x' cannot be the name of a folder"),
     ("a nested split", {"split": "a/b"}, "split='a/b'"),
     ("no split", {"split": ""}, "split=''"),
+    ("a split of too many bytes", {"trajectories": [rollout()], "split": "茶" * 100}, "255 bytes"),
     ("a NaN reward", {"trajectories": [rollout(), rollout(math.nan)], "strict": True}, "trajectory 1 .* reward is nan"),
     ("an infinite metric", {"metrics": {"loss": math.inf}, "strict": True}, r"metrics\['loss'\] is inf"),
     ("a reward that is text", {"trajectories": [rollout("1.0")]}, "reward is '1.0': give a number"),  # type: ignore[arg-type]
@@ -361,7 +362,7 @@ async def test_a_bad_call_is_one_sentence_and_writes_nothing(tmp_path: Path, giv
     assert not written_under(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["", "..", ".hidden", "a/b", "a\\b", "a\x00b", "x" * 200])
+@pytest.mark.parametrize("name", ["", "..", ".hidden", "a/b", "a\\b", "a\x00b", "x" * 200, "茶" * 100])
 def test_a_name_that_is_no_folder_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(TrackingError, match="cannot be the name of a folder"):
         Model(name=name, project="p", base_path=tmp_path)
