@@ -2,8 +2,8 @@
 
 Invariant: under the lock (released by the kernel when its holder dies) a trajectory file takes its name and its history
 line is written; readers see whole parquet files only, and ART's the newest of a step; no file that was published is
-lost unless `replace` was asked for. A writer that is killed leaves an unfinished file in `.staging/`, which the next
-one removes.
+lost unless `replace` was asked for. A writer that is killed leaves a file in `.staging/`: an unfinished one, which the
+next one removes, or a second name of one that was published, whose history line the next one writes.
 
     <base_path>/<project>/models/<name>/trajectories/<split>/<step:04d>.parquet        the newest of the step
     <base_path>/<project>/models/<name>/trajectories/<split>/<step:04d>.v1.parquet     the first, when it was logged
@@ -50,6 +50,8 @@ TOTALS_KEY = "_metrics_builder_state"
 _SCENARIO_IDS = "unique_scenario_ids"
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 """What a file system says that has no second name for a file."""
+_ROW_TO_COME = ".row-to-come"
+"""Ends the second name of a file that is being published, until its history line is written."""
 _serial = count()
 
 
@@ -107,8 +109,13 @@ class ModelFolder:
         with self._held(), translate_os_errors(staging):
             staging.mkdir(exist_ok=True)
             with safe_files.open_folder(staging, self.root) as folder:
-                for name in safe_files.names_in(staging, self.root):
-                    remove_if_left(name, folder)
+                names = set(safe_files.names_in(staging, self.root))
+                for name in sorted(names, reverse=True):  # second names before the first ones
+                    if name.endswith(_ROW_TO_COME):
+                        is_published = name.removesuffix(_ROW_TO_COME) not in names
+                        self._complete_published(staging / name, is_published=is_published)
+                    else:
+                        remove_if_left(name, folder)
             path = staging / f"{os.getpid()}-{next(_serial)}.parquet"
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
             hold(fd)
@@ -135,9 +142,12 @@ class ModelFolder:
                 _make_folder(target.parent)
                 if on_repeat != "replace":
                     self._keep_beside(target, split, step)
+                row_to_come = staged.with_name(f"{staged.name}{_ROW_TO_COME}")
+                _link(staged, row_to_come)
                 staged.replace(target)
                 sync_folder(target.parent)
             self.history.append(dumps(row))
+            row_to_come.unlink(missing_ok=True)
         return row
 
     def _keep_beside(self, newest: Path, split: str, step: int) -> None:
@@ -151,16 +161,17 @@ class ModelFolder:
             return
         number = next(number for number in count(1) if number not in earlier)
         kept = newest.with_name(f"{step:04d}.v{number}.parquet")
-        try:
-            os.link(newest, kept)
-        except OSError as exc:
-            if exc.errno not in _NO_LINKS:
-                raise
+        if not _link(newest, kept):
             copied = self.root / ".staging" / f"{os.getpid()}-{next(_serial)}.copy"
             shutil.copyfile(newest, copied)
             _sync(copied)
             copied.replace(kept)
         sync_folder(kept.parent)
+
+    def _complete_published(self, second_name: Path, *, is_published: bool) -> None:
+        if is_published and second_name.stat().st_nlink > 1:  # 1 = it was replaced meanwhile
+            self._complete(second_name)
+        second_name.unlink()
 
     def _complete(self, path: Path) -> Row:
         """The row of a published file, written now if its writer was killed before it could."""
@@ -243,6 +254,17 @@ def _files(folder: Path) -> list[Path]:
         return []
     with translate_os_errors(folder, "read"):
         return sorted(folder.iterdir())
+
+
+def _link(path: Path, second_name: Path) -> bool:
+    """False = the file system has no second names."""
+    try:
+        os.link(path, second_name)
+    except OSError as exc:
+        if exc.errno not in _NO_LINKS:
+            raise
+        return False
+    return True
 
 
 def _sync(path: Path) -> None:

@@ -1,5 +1,6 @@
 """Several processes log to one model, and one of them is killed."""
 
+import asyncio
 import fcntl
 import json
 import multiprocessing
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.api import JsonObject
-from tests.plugins.tracking.rollouts import history, model, root, rows
+from tests.plugins.tracking.rollouts import history, model, rollout, root, rows
 
 pytestmark = pytest.mark.integration
 
@@ -72,6 +73,24 @@ def test_an_unfinished_file_of_a_dead_writer_is_removed_by_the_next(tmp_path: Pa
     subprocess.run(command, check=True, cwd=Path(__file__).resolve().parents[3], capture_output=True)
     assert not list(staging.iterdir())
     assert json.loads((root(tmp_path) / "history.jsonl").read_bytes())["step"] == 0
+
+
+def test_a_file_whose_writer_was_killed_before_its_row_was_written_gets_it_with_the_next(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, os, sys\n"
+        "from harness.plugins.tracking.history import History\n"
+        "from tests.plugins.tracking.rollouts import model, rollout\n"
+        "History.append = lambda *_: os.kill(os.getpid(), 9)\n"
+        "asyncio.run(model(sys.argv[1]).log([rollout(0.5)], 'train', step=1, metrics={'costs/gpu': 1.0}))\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    killed = subprocess.run(command, cwd=Path(__file__).resolve().parents[3], check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    for step in (2, 3):
+        asyncio.run(model(tmp_path).log([rollout(1.0)], "train", step=step, metrics={"costs/gpu": 1.0}))
+    found = [(row["step"], row["train/reward"], row["costs/cum/gpu"]) for row in history(tmp_path)]
+    assert found == [(1, 0.5, 1.0), (2, 1.0, 2.0), (3, 1.0, 3.0)]
+    assert not list((root(tmp_path) / ".staging").iterdir())
 
 
 def test_a_process_that_is_forked_while_a_model_is_locked_does_not_keep_the_lock(tmp_path: Path) -> None:
