@@ -398,6 +398,33 @@ def test_export_art_finds_model_and_step_in_the_run_and_logs_once(run: Path, tmp
     assert loads(line)["val/reward"] == 0.5
 
 
+def test_export_art_says_which_of_two_runs_of_one_step_art_reads(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with RunFolder.open(tmp_path / "other", durability=Durability.none) as found:
+        play(found, "1", end=(closed(), scored(), scored(dialect="corrected")))
+    command = ["export", "art", str(run), str(tmp_path / "other"), "--to", str(tmp_path / "out"), "--name", "m"]
+    assert main([*command, "--step", "3"]) == 0
+    said = "step 3 of split val of this model was logged 2 times, and ART reads the newest only, 0003.parquet"
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("art", "--min-score", "1"), "--min-score is for harness export sft; leave it out for art"),
+        (("csv", "--split", "train"), "--split is for harness export art; leave it out for csv"),
+        (("tokens", "--where", "task=9"), "--where is for harness export sft; leave it out for tokens"),
+    ],
+)
+def test_an_option_of_another_format_is_refused(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], said: str
+) -> None:
+    assert main(["export", *command, str(run), "--to", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == f"harness: {said}\n"
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_export_tables_hold_every_task_and_step(run: Path, tmp_path: Path, kind: str) -> None:
     assert main(["export", kind, str(run), "--to", str(tmp_path)]) == 0

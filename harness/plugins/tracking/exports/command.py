@@ -28,11 +28,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="where to write (default: .art for art, else export/ in each RUN); otel and mlflow also take an address",
     )
     add_scoring(parser, "scoring to export (default: of each run)")
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    parser.set_defaults(groups=groups)
     for name in names:
         try:
             made = _made(name)
+            groups[name] = parser.add_argument_group(name)
             with _FORMATS.running(name):
-                made.arguments(parser.add_argument_group(name))
+                made.arguments(groups[name])
         except (ConfigError, argparse.ArgumentError) as error:
             parser.epilog = f"{parser.epilog}\n{name} cannot be used: {error}".replace("%", "%%")
 
@@ -43,6 +46,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.runs.run import Run, run_folder
 
     made, given = _made(options.format), options.scoring
+    _check_options(options)
     folders = [run_folder(one) for one in options.runs]
     names = [folder.resolve().name for folder in folders]
     if options.to is not None and (again := next((name for name in names if names.count(name) > 1), "")):
@@ -55,6 +59,17 @@ def run(options: argparse.Namespace) -> int:
         for path in _written(made, folder, options):
             sys.stdout.write(f"{visible(str(path))}\n")
     return ExitCode.DONE
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Raises: ConfigError: An option of another format is given, which would change nothing."""
+    for name, group in options.groups.items():
+        for action in group._group_actions if name != options.format else ():
+            # What is not given is the very object that stands as default, unless argparse reads it from a text.
+            is_read = isinstance(action.default, str) and action.type is not None
+            if not is_read and getattr(options, action.dest, action.default) is not action.default:
+                option = action.option_strings[0]
+                raise ConfigError(f"{option} is for harness export {name}; leave it out for {options.format}")
 
 
 def _written(made: Export, folder: Path, options: argparse.Namespace) -> list[object]:

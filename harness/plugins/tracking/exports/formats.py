@@ -36,7 +36,12 @@ class Art(Export):
             report_metrics=[],
         )
         asyncio.run(model.log(RunTrajectories(run, options.scoring), options.split, step=step, on_repeat="once"))
-        return [*model.folder.trajectories(options.split, step), model.folder.history.path]
+        files = model.folder.trajectories(options.split, step)
+        if len(files) > 1:
+            logged = f"step {step} of split {options.split} of this model was logged {len(files)} times"
+            newest = f"ART reads the newest only, {files[-1].name}: --step or --name tells runs apart"
+            sys.stderr.write(f"harness: {logged}, and {newest}\n")
+        return [*files, model.folder.history.path]
 
 
 class Parquet(Export):
