@@ -5,7 +5,8 @@ accepts connections. One that serves sites is also given `--state DIR`, and answ
 each lane; `harness.loopback_server` does most of it.
 
 The child reads from a pipe on its stdin and exits when it closes. It has a session of its own, so that Ctrl-C in the
-terminal reaches only the parent. A server that crashes is started again on the same port.
+terminal reaches only the parent, and begins with the signals ignored that ask for an end. A server that crashes is
+started again on the same port.
 """
 
 import asyncio
@@ -27,6 +28,10 @@ arguments.
 """
 KEY_HEADER = "x-cairn-key"
 """In which it is said."""
+DEAF = ("/bin/sh", "-c", 'trap "" INT TERM HUP; exec "$@"', "sh")
+"""Starts a program that ignores these signals: Slurm and systemd send them to every process of a run, which still
+finishes its steps.
+"""
 START_TIMEOUT_S = 30.0
 RESTARTS = 5
 """A server that dies more often than that within `RESTARTS_WITHIN_S` is broken, not unlucky."""
@@ -120,7 +125,7 @@ class EmbeddedServer:
         """Start a process on `port` (0 = any free one)."""
         with safe_files.open_append(self.log) as errors:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", self._module, "--port", str(port), *self._arguments),
+                *(*DEAF, sys.executable, "-m", self._module, "--port", str(port), *self._arguments),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,

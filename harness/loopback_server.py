@@ -6,6 +6,7 @@ it ends, however it ends, we read EOF and stop, so no server is ever left behind
 
 import asyncio
 import os
+import signal
 import socket
 import sys
 import threading
@@ -41,7 +42,8 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        if self._embedded:
+        # Whoever started us ignoring it will close our standard input instead.
+        if self._embedded or signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
             yield
         else:
             with super().capture_signals():
@@ -199,7 +201,10 @@ async def serving(
 
 
 def run(app: Any, *, name: str, port: int, watch_stdin: bool) -> None:
-    """Serve `app` until a signal or, with `watch_stdin`, until standard input ends; print one line when ready."""
+    """Serve `app` until a signal or, with `watch_stdin`, until standard input ends; print one line when ready.
+
+    Signals end no server that was started with SIGTERM ignored, as a run does.
+    """
     collect_rarely()
     asyncio.run(_run(app, name, port, watch_stdin))
 

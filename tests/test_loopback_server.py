@@ -2,13 +2,16 @@
 
 import asyncio
 import re
+import signal
 import socket
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
 import pytest
 
+from harness.embedded_server import DEAF
 from harness.loopback_server import serving
 from harness.plugins.demo.registry import SITES
 from harness.plugins.demo.tenants import SitesApp
@@ -30,8 +33,9 @@ async def test_every_site_answers_on_its_own_host_and_unknown_hosts_get_404() ->
             assert (await client.get("/", headers=host(name, port))).status_code == 404
 
 
-async def start(*options: str) -> tuple[asyncio.subprocess.Process, int]:
+async def start(*options: str, by: Sequence[str] = ()) -> tuple[asyncio.subprocess.Process, int]:
     process = await asyncio.create_subprocess_exec(
+        *by,
         sys.executable,
         "-m",
         "harness.plugins.demo",
@@ -65,6 +69,20 @@ async def test_without_stdin_the_server_outlives_its_input_and_stops_at_sigterm(
     process.terminate()
     async with asyncio.timeout(10):
         await process.wait()
+
+
+@pytest.mark.parametrize("by", [DEAF, ()], ids=["a run", "a person"])
+async def test_a_server_of_a_run_leaves_signals_to_the_run(by: Sequence[str]) -> None:
+    """Slurm and systemd send SIGTERM to every process at once, while the run still finishes its steps."""
+    process, port = await start("--port", "0", by=by)
+    process.terminate()
+    if by:
+        async with httpx.AsyncClient() as client:
+            assert (await client.get(f"http://127.0.0.1:{port}/", headers=host("forum", port))).status_code == 200
+        assert process.stdin is not None
+        process.stdin.close()
+    async with asyncio.timeout(10):
+        assert await process.wait() == (0 if by else -signal.SIGTERM)
 
 
 async def test_an_answer_that_is_being_given_is_finished_and_one_that_never_ends_is_cut_off() -> None:

@@ -12,6 +12,7 @@ if __name__ == "__main__":
 import asyncio
 import logging
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -155,7 +156,12 @@ async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
     _log(redactor)
     stopping = ShutdownSignal()
     wire = Wire(stopping)
-    Thread(target=wire.listen, args=(said, asyncio.get_running_loop()), daemon=True).start()
+    loop = asyncio.get_running_loop()
+    Thread(target=wire.listen, args=(said, loop), daemon=True).start()
+    # Slurm and systemd send it to every process of a run. It ends nothing that is under way here, and that the browser
+    # dies of it costs no attempt. If only this worker was meant, its supervisor starts another one.
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(one, stopping.ask)
     where = EmbeddedServers(sites_port=setup.sites_port, base_url=setup.base_url)
     check_reach(where)
     store: Store = RemoteStore(wire, redactor)

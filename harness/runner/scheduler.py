@@ -204,6 +204,8 @@ class Scheduler:
     async def settle(
         self, lane: int, job: Job, *, over: bool, site_down: bool = False, outcome: EpisodeResult | None = None
     ) -> None:
+        # A stopping run plays nothing again; the journal says what is pending.
+        over = over or self._stopping()
         stay = self._leave(lane)
         if stay is not None:
             self._look_after(stay, over=over, site_down=site_down)

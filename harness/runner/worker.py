@@ -85,11 +85,10 @@ class Worker:
                 # Only when it has a job: the constructor of an agent may load a model.
                 deps = await self.deps(lane)
             left = await self._run(job, lane, deps)
-            # A stopping run plays nothing again; the journal says what is pending.
             await jobs.settle(
                 lane,
                 replace(job, alone=left.alone or job.alone),
-                over=left.over or deps.stopping(),
+                over=left.over,
                 site_down=left.site_down,
                 outcome=left.outcome,
             )

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
@@ -97,6 +98,37 @@ async def test_an_embedded_server_that_dies_is_started_again_and_the_run_goes_on
     (line,) = [line for line in play.text.splitlines() if "restarted" in line]
     assert line.startswith("the ") and f"{name.split()[0]} ended with code -9 and {name.split()[1]} restarted" in line
     assert play.episode(WISHLIST).scores["corrected"].value == 1.0
+
+
+async def test_a_signal_to_every_process_of_a_run_costs_neither_a_request_nor_an_attempt(world: World) -> None:
+    """As Slurm and systemd end a run: the browser dies of it, and nothing else does."""
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{world.endpoint_port}") as endpoint:
+
+        async def asked() -> int:
+            return len((await endpoint.get("/__requests__")).json())
+
+        async with world.playing(f"task.ids=[{WISHLIST}]") as play:
+            while await asked() < 3:  # the third is about to be answered
+                await play.until(lambda: True)
+            for process in [*psutil.Process(play.process.pid).children(recursive=True), play.process]:
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(signal.SIGTERM)
+            assert await play.ended() == 130, play.text
+            assert "stopping after the current steps" in play.text and "restarted" not in play.text
+        async with world.playing(f"task.ids=[{WISHLIST}]") as play:
+            assert await play.ended() == 0, play.text
+        assert (play.failures(WISHLIST), await asked()) == ([], play.decisions)
+    assert play.summary["passed"] == 1 and play.summary["doubts"] == 0
+
+
+async def test_a_worker_that_alone_is_asked_to_end_is_replaced_after_its_step(world: World) -> None:
+    async with world.playing(f"task.ids=[{WISHLIST}]") as play:
+        await play.until(lambda: play.decisions >= 2)
+        for worker in play.children("harness.evaluation.worker_main"):
+            worker.terminate()
+        assert await play.ended() == 0, play.text
+    assert (play.failures(WISHLIST), play.summary["passed"]) == ([], 1)
+    assert "stopping" not in play.text and "2 browser starts" in play.text
 
 
 async def test_a_run_that_stood_still_is_charged_nothing_and_loses_no_worker(world: World) -> None:

@@ -105,8 +105,10 @@ async def test_nothing_new_is_given_once_the_run_is_stopping() -> None:
     await taken(schedule, 0)
     waiting = await asking(schedule, 1)
     stopping.append(True)
-    await over(schedule, 0)
+    await schedule.settle(0, schedule.held[0], over=False)
+    await turns()
     assert waiting.result() is None
+    assert ids(*schedule.pending) == ["2"] and schedule.played == 1, "what is interrupted is of another start"
 
 
 # --- who may be on which site ----------------------------------------------------------------------

@@ -175,6 +175,21 @@ async def test_the_time_on_a_task_ends_when_its_lane_has_left_it(
     assert not was_killed
 
 
+async def test_a_worker_that_alone_is_asked_to_end_is_followed_by_another_one() -> None:
+    """SIGTERM to one process: it finishes its steps, and says that it is done although jobs are pending."""
+    lives = 0
+
+    @asynccontextmanager
+    async def launch(number: int) -> AsyncIterator[WorkerHandle]:
+        nonlocal lives
+        lives += 1
+        yield Ends(supervision.schedule, SettleJob(lane=0, over=lives == 2, alone=False), WorkerDone())
+
+    supervision = a_supervision(launch, ShutdownSignal(), Timeouts(silence_s=60, step_s=60))
+    await run_supervised(supervision, 1)
+    assert (lives, len(supervision.schedule)) == (2, 0)
+
+
 class Silent:
     """A worker that takes a job and is never heard again."""
 

@@ -183,7 +183,8 @@ class Supervisor:
             alone, holds = len(self._company.active) == 1, self._holds()
             until = working_s() + self._all.timeouts.silence_s
             begun = [await self._reclaim(lane, alone=alone, until=until) for lane in self._lanes]
-            if ended and not holds:  # a lane may have ended without a word, and left its job behind
+            # A lane may have ended without a word, and left its job behind; or the worker alone was asked to end.
+            if ended and not holds and not self._all.schedule.goes_on:
                 return
             fruitless = 0 if self._settled or any(begun) else fruitless + 1
             if fruitless >= STARTS_WITHOUT_WORK:
@@ -345,7 +346,7 @@ class Supervisor:
             await self._company.admit(lane, job)
             if self._all.stopping():  # it may have waited long to be admitted
                 self._company.leave(lane)
-                await self._all.schedule.settle(lane, job, over=False)
+                self._all.schedule.reclaim(lane)
                 job = None
         channel.send(encode_message(GiveJob(lane=lane, job=job)))
 
