@@ -20,7 +20,7 @@ from harness.errors import HarnessError, InfraError, UsageError
 from harness.evaluation.builder import load_tasks
 from harness.evaluation.embedded import embedded_servers, is_embedded_endpoint
 from harness.evaluation.endpoint_settings import check_key, load_prices
-from harness.evaluation.model_builder import Models, RequestCounter
+from harness.evaluation.model_builder import Models
 from harness.evaluation.preflight import missing_judge, unjudged_tasks
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.worker_pool import chromium
@@ -139,7 +139,6 @@ def _models(context: RunContext, closing: AsyncExitStack) -> Models:
     once = replace(config.llm, max_attempts=1, timeout_s=min(config.llm.timeout_s, PATIENCE_S))
     return Models(
         llm=once,
-        requests=RequestCounter(),
         prices=load_prices(config.llm),
         closing=closing,
         stopping=context.stopping,

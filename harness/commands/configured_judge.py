@@ -34,7 +34,7 @@ async def open_judge(
     if judge is not None or not settings.model:
         return judge
     from harness.evaluation.endpoint_settings import load_prices
-    from harness.evaluation.model_builder import Models, RequestCounter  # a second of imports
+    from harness.evaluation.model_builder import Models  # a second of imports
     from harness.evaluation.reply_caches import check_reply_caches
     from harness.evaluators.judge import ModelJudge
     from harness.runner.shutdown import ShutdownSignal
@@ -42,7 +42,6 @@ async def open_judge(
     check_reply_caches(llm, settings)
     models = Models(
         llm=llm,
-        requests=RequestCounter(),
         prices=load_prices(llm),
         closing=closing,
         stopping=ShutdownSignal(),

@@ -91,7 +91,7 @@ async def play_inline(context: RunContext, schedule: Scheduler, progress: Progre
                     for lane in range(size.workers * size.lanes):
                         group.create_task(pool.workers[lane // size.lanes].run_lane(lane, schedule))
                 starts = sum(browser.starts for browser in pool.browsers)
-                return _invocation(context, schedule, requests=pool.requests.made, starts=starts)
+                return _invocation(context, schedule, starts=starts)
 
 
 async def play_in_processes(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
@@ -179,13 +179,13 @@ async def supervised(
     # Once more: a cluster that was joined meanwhile (Ray) has taken over the signals.
     with context.stopping.listening():
         counts = await run_supervised(supervision, number_of_workers(workers.size, schedule))
-    return _invocation(context, schedule, requests=counts.model_requests, starts=counts.browser_starts)
+    return _invocation(context, schedule, starts=counts.browser_starts)
 
 
-def _invocation(context: RunContext, schedule: Scheduler, *, requests: int, starts: int) -> Invocation:
+def _invocation(context: RunContext, schedule: Scheduler, *, starts: int) -> Invocation:
     flow = context.rate_limiter.flow()
     return Invocation(
-        model_requests=requests,
+        model_requests=flow.sent,
         model_refused=flow.refused,
         model_waited_s=round(flow.waited_s, 3),
         browser_starts=starts,

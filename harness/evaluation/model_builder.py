@@ -30,13 +30,6 @@ from harness.settings.models import CacheSettings, JudgeSettings, LlmSettings, M
 from harness.working_time import working_s
 
 
-@dataclass
-class RequestCounter:
-    """Counts the HTTP requests of this start to the model under test; a judge's are in its scores."""
-
-    made: int = 0
-
-
 class NoModel:
     """With `llm=none`."""
 
@@ -46,20 +39,17 @@ class NoModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneLimiter:
-    """The rate limiter for one lane: counts its permits; a waiting request is cancelled when the run stops."""
+    """The rate limiter for one lane; a waiting request is cancelled when the run stops."""
 
     rate_limiter: RateLimiter
     lane: int | None
     """None = the one whose episode asks, as lanes share their judge."""
-    requests: RequestCounter
     stopping: ShutdownSignal
     judge: bool = False
 
     async def acquire(self, want: PermitRequest) -> Permit:
         asked = replace(want, lane=self._asking if self.lane is None else self.lane, judge=self.judge)
-        permit = await self.stopping.wait_for(self.rate_limiter.acquire(asked))
-        self.requests.made += 1
-        return permit
+        return await self.stopping.wait_for(self.rate_limiter.acquire(asked))
 
     async def outage(self, why: str, requests: int) -> float | None:
         return await self.stopping.wait_for(self.rate_limiter.outage(why, requests))
@@ -75,10 +65,9 @@ class LaneLimiter:
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
-    """Makes chat models that share prices, the count of requests, and their closing."""
+    """Makes chat models that share prices, permits, and their closing."""
 
     llm: LlmSettings
-    requests: RequestCounter
     prices: Mapping[str, Price]
     closing: AsyncExitStack
     stopping: ShutdownSignal
@@ -153,7 +142,7 @@ class Models:
         assert judge.model is not None
         client = _client(int(judge.max_answer_mb * (1 << 20)), name="judge")
         endpoint = endpoint_of_settings(judge, "judge", None, client)
-        permits = replace(self._lane_limiter(None), requests=RequestCounter(), judge=True)
+        permits = replace(self._lane_limiter(None), judge=True)
         prices = self.prices if judge.prices is None else load_prices(judge, "judge")
         retrier = self._retrier(judge, None)
         exchanger = Exchanger(endpoint, judge, retrier=retrier, prices=prices, rate_limiter=permits)
@@ -184,7 +173,7 @@ class Models:
         return Retrier(settings, on_retry=on_retry, timing=Timing(monotonic=working_s, sleep=self.stopping.sleep))
 
     def _lane_limiter(self, lane: int | None) -> LaneLimiter:
-        return LaneLimiter(rate_limiter=self.rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)
+        return LaneLimiter(rate_limiter=self.rate_limiter, lane=lane, stopping=self.stopping)
 
 
 def _client(most_bytes: int, *, name: str = "llm") -> Any:

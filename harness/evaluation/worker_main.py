@@ -223,7 +223,7 @@ async def _beat(pool: WorkerPool) -> None:
 
 def _count(pool: WorkerPool) -> None:
     starts = sum(browser.starts for browser in pool.browsers)
-    say(encode_message(Heartbeat(model_requests=pool.requests.made, browser_starts=starts)))
+    say(encode_message(Heartbeat(browser_starts=starts)))
 
 
 def _log(redactor: Redactor) -> None:

@@ -41,7 +41,7 @@ from harness.records import EpisodeLimits, benchmark_of
 from harness.runner.worker import Worker
 
 if TYPE_CHECKING:
-    from harness.evaluation.model_builder import Models, RequestCounter
+    from harness.evaluation.model_builder import Models
 
 logger = logging.getLogger(__name__)
 
@@ -52,11 +52,10 @@ _LONGEST_WHY = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerPool:
-    """The workers, browsers and models of a process."""
+    """The workers and browsers of a process."""
 
     workers: tuple[Worker, ...]
     browsers: tuple[ChromiumPool, ...]
-    requests: "RequestCounter"
 
 
 @asynccontextmanager
@@ -106,11 +105,11 @@ async def build_workers(
             for browser in browsers
         )
         gc.freeze()  # objects of libraries live as long as the process: exclude them from garbage collection
-        yield WorkerPool(workers=workers, browsers=browsers, requests=models.requests)
+        yield WorkerPool(workers=workers, browsers=browsers)
 
 
 async def _models(context: WorkerContext, closing: AsyncExitStack, progress: Progress, lane: int) -> "Models":
-    from harness.evaluation.model_builder import Models, RequestCounter
+    from harness.evaluation.model_builder import Models
 
     if context.config.llm.kind != "none" or context.config.judge.model:
         # Meanwhile the browser can come up.
@@ -122,7 +121,6 @@ async def _models(context: WorkerContext, closing: AsyncExitStack, progress: Pro
 
     return Models(
         llm=context.config.llm,
-        requests=RequestCounter(),
         prices=context.prices,
         closing=closing,
         stopping=context.stopping,

@@ -35,6 +35,8 @@ class LimiterStats:
     waiting: int = 0
     last_minute: int = 0
     """Requests sent within the last minute."""
+    sent: int = 0
+    """Requests of this start."""
     closed_s: float = 0.0
     """Remaining pause that the endpoint asked for."""
     refused: int = 0
@@ -129,6 +131,7 @@ class Limiter:
         self._in_flight = 0
         self._refusing_since: float | None = None
         self._sent_at: deque[float] = deque()
+        self._sent = 0
         self._refused = 0
         self._waited_s = 0.0
         self._timer: TimerHandle | None = None
@@ -197,6 +200,7 @@ class Limiter:
             in_flight=self._in_flight,
             waiting=len(self._queue),
             last_minute=len(self._sent_at),
+            sent=self._sent,
             closed_s=max(0.0, self._pace.opens_at - now),
             refused=self._refused,
             down_s=self._breaker.down_s(now),
@@ -257,6 +261,7 @@ class Limiter:
         self._requests.spend(1)
         self._tokens.spend(ticket.want.tokens)
         ticket.spent = (self._requests.spent, self._tokens.spent)
+        self._sent += 1  # here, and not where they are sent: a worker that is lost says nothing any more
         self._sent_at.append(now)
         self._forget_sent(now)
         self._waited_s += now - ticket.since

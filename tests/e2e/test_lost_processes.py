@@ -66,6 +66,14 @@ async def test_a_worker_lost_seven_times_with_progress_between_costs_nothing(wor
         assert await play.ended() == 0, play.text
     assert play.failures(WISHLIST) == []
     assert play.summary["passed"] == 1
+    # Also those that killed workers had sent; some were killed with a permit, before they sent.
+    assert play.summary["invocation"]["model_requests"] >= await asked(world)
+
+
+async def asked(world: World) -> int:
+    """How many requests to the model have arrived."""
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{world.endpoint_port}") as endpoint:
+        return len((await endpoint.get("/__requests__")).json())
 
 
 async def test_an_episode_whose_browser_lost_its_network_service_is_restored(world: World) -> None:
@@ -102,22 +110,17 @@ async def test_an_embedded_server_that_dies_is_started_again_and_the_run_goes_on
 
 async def test_a_signal_to_every_process_of_a_run_costs_neither_a_request_nor_an_attempt(world: World) -> None:
     """As Slurm and systemd end a run: the browser dies of it, and nothing else does."""
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{world.endpoint_port}") as endpoint:
-
-        async def asked() -> int:
-            return len((await endpoint.get("/__requests__")).json())
-
-        async with world.playing(f"task.ids=[{WISHLIST}]") as play:
-            while await asked() < 3:  # the third is about to be answered
-                await play.until(lambda: True)
-            for process in [*psutil.Process(play.process.pid).children(recursive=True), play.process]:
-                with suppress(psutil.NoSuchProcess):
-                    process.send_signal(signal.SIGTERM)
-            assert await play.ended() == 130, play.text
-            assert "stopping after the current steps" in play.text and "restarted" not in play.text
-        async with world.playing(f"task.ids=[{WISHLIST}]") as play:
-            assert await play.ended() == 0, play.text
-        assert (play.failures(WISHLIST), await asked()) == ([], play.decisions)
+    async with world.playing(f"task.ids=[{WISHLIST}]") as play:
+        while await asked(world) < 3:  # the third is about to be answered
+            await play.until(lambda: True)
+        for process in [*psutil.Process(play.process.pid).children(recursive=True), play.process]:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGTERM)
+        assert await play.ended() == 130, play.text
+        assert "stopping after the current steps" in play.text and "restarted" not in play.text
+    async with world.playing(f"task.ids=[{WISHLIST}]") as play:
+        assert await play.ended() == 0, play.text
+    assert (play.failures(WISHLIST), await asked(world)) == ([], play.decisions)
     assert play.summary["passed"] == 1 and play.summary["doubts"] == 0
 
 

@@ -14,7 +14,7 @@ from harness.episode.job import Job
 from harness.errors import ConfigError, ModelUnavailable
 from harness.evaluation.builder import build_rate_limiter
 from harness.evaluation.endpoint_settings import load_prices
-from harness.evaluation.model_builder import Models, RequestCounter
+from harness.evaluation.model_builder import Models
 from harness.journal.store import RunFolder
 from harness.llm.permits import Permit, PermitRequest, Unlimited
 from harness.loopback_server import serving
@@ -32,19 +32,13 @@ async def judged(*faults: dict[str, Any], **settings: Any) -> tuple[Reply, int]:
     """A judge's reply from the scripted endpoint, and how many requests that took."""
     async with serving(endpoint_app(PLANS, read_faults(list(faults)))) as port, AsyncExitStack() as closing:
         llm, judge = LlmSettings(max_attempts=9), JudgeSettings(base_url=f"http://127.0.0.1:{port}/v1", **settings)
-        models = Models(
-            llm=llm,
-            requests=RequestCounter(),
-            prices=load_prices(llm),
-            closing=closing,
-            stopping=ShutdownSignal(),
-            rate_limiter=build_rate_limiter(llm, judge),
-        )
+        limits, prices = build_rate_limiter(llm, judge), load_prices(llm)
+        models = Models(llm=llm, prices=prices, closing=closing, stopping=ShutdownSignal(), rate_limiter=limits)
         model = await models.judge_model(judge)
         try:
             return await model.ask(ASKED), await requests_at(f"http://127.0.0.1:{port}")
         finally:
-            assert models.requests.made == 0, "the count is that of the model under test"
+            assert limits.flow().sent == 0, "the count is that of the model under test"
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
@@ -109,7 +103,6 @@ async def test_a_judge_asks_for_the_lane_whose_episode_it_judges(run: RunFolder)
     async with serving(endpoint_app(PLANS, [])) as port, AsyncExitStack() as closing:
         models = Models(
             llm=LlmSettings(),
-            requests=RequestCounter(),
             prices={},
             closing=closing,
             stopping=ShutdownSignal(),

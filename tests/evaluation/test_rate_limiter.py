@@ -7,7 +7,7 @@ from rich.console import Console
 
 from harness.errors import ShutdownRequested
 from harness.evaluation.builder import build_rate_limiter
-from harness.evaluation.model_builder import LaneLimiter, RequestCounter
+from harness.evaluation.model_builder import LaneLimiter
 from harness.llm.limiter import Limiter, LimiterStats
 from harness.llm.permits import PermitRequest
 from harness.protocols import Phase, ProgressEvent
@@ -28,8 +28,8 @@ async def test_configured_limits_are_those_of_the_limiter() -> None:
 
 
 async def test_a_wait_for_a_turn_ends_when_the_run_does_and_is_counted_only_when_granted() -> None:
-    stopping, requests, shared = ShutdownSignal(), RequestCounter(), Limiter(RateLimits(max_concurrency=1))
-    lane = LaneLimiter(rate_limiter=shared, lane=4, requests=requests, stopping=stopping)
+    stopping, shared = ShutdownSignal(), Limiter(RateLimits(max_concurrency=1))
+    lane = LaneLimiter(rate_limiter=shared, lane=4, stopping=stopping)
     await lane.acquire(PermitRequest())
     waiting = asyncio.ensure_future(lane.acquire(PermitRequest()))
     await asyncio.sleep(0)
@@ -37,7 +37,7 @@ async def test_a_wait_for_a_turn_ends_when_the_run_does_and_is_counted_only_when
     stopping.ask()
     with pytest.raises(ShutdownRequested):
         await waiting
-    assert (requests.made, shared.flow().waiting) == (1, 0)
+    assert (shared.flow().sent, shared.flow().waiting) == (1, 0)
     with pytest.raises(ShutdownRequested):
         await lane.acquire(PermitRequest())
 

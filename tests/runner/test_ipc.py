@@ -28,7 +28,7 @@ from harness.runner.executors.worker_messages import (
     WorkerFailed,
 )
 
-BEAT = Heartbeat(model_requests=3, browser_starts=1)
+BEAT = Heartbeat(browser_starts=1)
 LONG = b"\n".join([b"x" * 1000] * 20_000)
 
 

@@ -98,17 +98,14 @@ class Timeouts:
 class Counters:
     """What workers did, dead ones included."""
 
-    model_requests: int = 0
     browser_starts: int = 0
-    newest: dict[int, tuple[int, int]] = field(default_factory=dict)
+    newest: dict[int, int] = field(default_factory=dict)
     down: set[int] = field(default_factory=set)
     """Workers that are not started for a while."""
 
-    def take(self, worker: int, requests: int, starts: int) -> None:
-        before = self.newest.get(worker, (0, 0))
-        self.model_requests += requests - before[0]
-        self.browser_starts += starts - before[1]
-        self.newest[worker] = (requests, starts)
+    def take(self, worker: int, starts: int) -> None:
+        self.browser_starts += starts - self.newest.get(worker, 0)
+        self.newest[worker] = starts
 
     def restarted(self, worker: int) -> None:
         self.newest.pop(worker, None)
@@ -328,8 +325,8 @@ class Supervisor:
                 self._note(event)
                 if self._all.stopping():  # `_tell_stop` goes first: a worker that is granted a permit after this knows
                     await asyncio.sleep(0)
-            case Heartbeat(model_requests=requests, browser_starts=starts):
-                self._counts.take(self._number, requests, starts)
+            case Heartbeat(browser_starts=starts):
+                self._counts.take(self._number, starts)
             case AcquirePermit() | EndPermit() | ReportOutage() | ReportRejection() if self._rate_limiter is not None:
                 self._rate_limiter.hear(message)
             case DropQuestion(id=number):

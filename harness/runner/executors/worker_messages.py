@@ -187,7 +187,6 @@ class Heartbeat:
 
     kind: ClassVar[str] = "beat"
 
-    model_requests: int
     browser_starts: int
 
 
