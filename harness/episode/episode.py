@@ -330,7 +330,7 @@ class EpisodeRunner:
         with self._timed("decide") as elapsed_ms:
             async with running(self._watch_for_late(env)):
                 shown = replace(view, task_images=self._task_images)
-                with requests_of(scope):
+                with requests_of(scope), cancellation_as_error("the agent raised CancelledError"):
                     try:
                         decided = await agent.decide(self._asked, public_episode(episode), shown)
                     except HarnessError:

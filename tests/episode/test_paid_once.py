@@ -215,7 +215,9 @@ async def test_a_reply_that_the_agent_itself_failed_at_is_not_given_to_it_again(
         await said(model, "a")
         raise error
 
-    with pytest.raises(InfraError, match=r"of the agent|unexpected (SystemExit: 0|Mute: |Panic: at)$|cancelled"):
+    with pytest.raises(
+        InfraError, match=r"of the agent|unexpected (SystemExit: 0|Mute: |Panic: at)$|agent raised CancelledError"
+    ):
         await play(journal, wire, fails)
     assert kinds(journal) == ["opened", "acted", "failed"] and journal.episode.usage.tokens == 42
     await play(journal, wire, lambda model: said(model, "a"))
