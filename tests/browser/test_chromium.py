@@ -313,7 +313,7 @@ async def test_a_network_service_that_ends_is_noticed_before_anything_is_recorde
             assert "'known'" in visit.text
             if at != "restore":
                 kill_network_service()
-            with pytest.raises(BrowserCrashed, match="its network service ended; the cookies"):
+            with pytest.raises(BrowserCrashed, match=r"^Chromium's network service ended; the cookies"):
                 match at:
                     case "act":
                         await visit.act(InvalidAction())

@@ -85,7 +85,7 @@ async def test_an_episode_whose_browser_lost_its_network_service_is_restored(wor
             victim.kill()
         assert await play.ended() == 0, play.text
     assert play.failures(WISHLIST) == ["BrowserCrashed"]
-    assert "its network service ended" in play.text
+    assert "Chromium's network service ended" in play.text
     assert play.episode(WISHLIST).scores["corrected"].value == 1.0
 
 

@@ -159,7 +159,7 @@ class Deadline:
     def _look(self) -> None:
         """Strike if a process has ended: what it was asked may never be answered."""
         if ended := self.ended():
-            self.abort(_went_on(ended), whole=True)
+            self.abort(ended, whole=True)
         self._looking = None
         self._look_later()
 
@@ -204,9 +204,5 @@ class Deadline:
 
     def _check_ended(self, cause: Exception | None) -> None:
         if ended := self.ended():
-            self.abort(_went_on(ended), whole=True)
+            self.abort(ended, whole=True)
             raise self._struck() from cause
-
-
-def _went_on(ended: str) -> str:
-    return f"Chromium is still running, but {ended}"

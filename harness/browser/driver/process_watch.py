@@ -13,10 +13,13 @@ from playwright.async_api import Browser
 
 # Cookies that are compared from step to step would not tell a loss from a logout.
 _HOLD = {
-    "network.mojom.NetworkService": "its network service ended; the cookies of all pages are lost",
-    "storage.mojom.StorageService": "its storage service ended; the stored data of all pages is lost",
+    "network.mojom.NetworkService": "Chromium's network service ended; the cookies of all pages are lost",
+    "storage.mojom.StorageService": "Chromium's storage service ended; the stored data of all pages is lost",
 }
-"""Chromium's name for a kind of process to what its end means; not every build has each of them as a process."""
+"""Chromium's name for a kind of process to what its end means; not every build has each of them as a process.
+
+Whether it ended alone is not said: it is the first to go when the browser is ended, by a signal or with its driver.
+"""
 
 
 async def browser_pid(browser: Browser) -> int:
