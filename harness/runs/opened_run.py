@@ -41,6 +41,11 @@ def is_bundle(path: Path) -> bool:
         return file.read(len(TRAILER)) == TRAILER
 
 
+def _begins_as_one(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
 @contextmanager
 def run_or_bundle(path: Path) -> Iterator[OpenedRun]:
     """The run folder at `path`; of a bundle, a temporary one that is removed at the end, verified.
@@ -53,6 +58,9 @@ def run_or_bundle(path: Path) -> Iterator[OpenedRun]:
         raise ConfigError(
             f"{path} does not exist; give the folder of a run, like results/NAME, or a bundle (NAME{SUFFIX})"
         )
+    # A file that is named or begins like a bundle is a damaged one.
+    if path.is_file() and path.suffix != SUFFIX and not _begins_as_one(path):
+        raise ConfigError(f"{path} is not a bundle; give the folder of a run, or a file that `harness bundle` wrote")
     opening: AbstractContextManager[OpenedRun] = (
         _ARCHIVES.find("bundle")(path) if path.is_file() else nullcontext(OpenedRun(folder=run_folder(path)))
     )
