@@ -4,7 +4,7 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -102,16 +102,21 @@ class _Parser(argparse.ArgumentParser):
             return super().parse_known_args(args, namespace)
         self._is_mixing = True
         try:
-            return self.parse_known_intermixed_args(args, namespace)
+            found, unknown = self.parse_known_intermixed_args(args, namespace)
         finally:
             self._is_mixing = False
+        # Not left to the parser of `harness`, which knows none of the options of the command.
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        self.exit(ExitCode.USAGE, f"{self.prog}: {flat(_in_words(message))}; {self.prog} --help says more\n")
+        said = _in_words(message, self._option_string_actions)
+        self.exit(ExitCode.USAGE, f"{self.prog}: {flat(said)}; {self.prog} --help says more\n")
 
 
-def _in_words(message: str) -> str:
-    """What argparse finds wrong, with the nearest that there is."""
+def _in_words(message: str, known: Iterable[str]) -> str:
+    """What argparse finds wrong, with the nearest that there is; `known` are the options of the command."""
     if (choice := re.match(r"argument (\S+): invalid choice: '?(.*?)'? \(choose from (.*)\)$", message)) is not None:
         options = re.findall(r"[\w-]+", choice[3])
         near = get_close_matches(choice[2], options, 1)
@@ -122,7 +127,10 @@ def _in_words(message: str) -> str:
     if (missing := re.match("the following arguments are required: (.*)$", message)) is not None:
         return f"{missing[1]} {'are' if ',' in missing[1] else 'is'} missing"
     if (unknown := re.match("unrecognized arguments: (.*)$", message)) is not None:
-        return f"{unknown[1]} cannot be used here"
+        # Without their dashes, which make any two options alike.
+        names = {one.lstrip("-"): one for one in known}
+        near = get_close_matches(re.split("[= ]", unknown[1].lstrip("-"))[0], names, 1)
+        return f"{unknown[1]} cannot be used here{f'; did you mean {names[near[0]]}' if near else ''}"
     return message.removeprefix("argument ")
 
 
