@@ -17,11 +17,6 @@ from harness.config.plugin_packages import PluginSearchPath, plugin_folders
 
 _NOISE = ("full_key", "object_type", "reference_type", "To append to your config", "See https://")
 _MOST_CHARS = 600
-_OPEN = (
-    *("task.arguments", "agent.arguments", "judge.arguments", "observation.arguments", "attack.arguments"),
-    *("sites", "executor.sbatch"),
-)
-"""Settings whose keys a schema cannot know: new ones are added with a plus."""
 _TYPES = {"Integer": "a whole number", "Float": "a number", "Boolean": "true or false", "bool": "true or false"}
 
 
@@ -86,11 +81,10 @@ def _not_utf8() -> str:
 
 
 def _unknown_key(found: re.Match[str], _: Exception) -> str:
-    name = found[1]
-    if name in mapping_names():
+    name, free = found[1], mapping_names()
+    if name in free:
         return f"the keys of {name} are new ones; add it with a plus: '+{name}={{…}}'"
-    parent = next((one for one in _OPEN if name.startswith(f"{one}.")), None)
-    if parent is None:
+    if not any(name.startswith(f"{one}.") for one in free):
         return f"{misspelt(name, setting_names())}; {SAYS_MORE}"
     return f"{name} does not exist yet{_near_site_key(name)}; correct its name, or add it with a plus: +{name}=…"
 
@@ -113,6 +107,11 @@ def _unknown_choice(found: re.Match[str], error: Exception) -> str:
     return f"{group}={choice} is unknown{f'; did you mean {near}' if near else ''}; choose one of {', '.join(options)}"
 
 
+def _no_choice(found: re.Match[str], _: Exception) -> str:
+    given = {"NoneType": "null", "int": "a number", "float": "a number", "bool": "true or false"}.get(found[1], "none")
+    return f"a group of settings (task, agent, llm, judge, …) takes a name, as in judge=none, and was given {given}"
+
+
 def _wrong_type(found: re.Match[str], _: Exception) -> str:
     override, _value, kind = found.groups()
     return f"{override} is not {_TYPES.get(kind, f'of type {kind}')}"
@@ -130,6 +129,15 @@ def _not_text(found: re.Match[str], _: Exception) -> str:
 def _not_a_list(found: re.Match[str], _: Exception) -> str:
     key, _equals, value = found[1].partition("=")
     return f"{found[1]} is one value, and the setting takes a list; write {key}=[{value}]"
+
+
+def _not_a_mapping(found: re.Match[str], _: Exception) -> str:
+    key = found[1].partition("=")[0]
+    return f"{found[1]} is one value, and the setting takes a mapping; give its keys, as in +{key}.KEY=VALUE"
+
+
+def _not_null(found: re.Match[str], _: Exception) -> str:
+    return f"{found[1]} cannot be used; give a value, or leave the setting out for its default"
 
 
 def _not_a_group(found: re.Match[str], _: Exception) -> str:
@@ -206,6 +214,7 @@ _IN_FILE = r"In '([^']+)': ValidationError raised while composing config: "
 _KNOWN: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Exception], str]], ...] = (
     (re.compile(r"Could not override '([^']+)'"), _unknown_key),
     (re.compile(r"Could not find '([^']+)'"), _unknown_choice),
+    (re.compile(r"Config group override must be a string or a list\. Got (\w+)"), _no_choice),
     (re.compile(r"In '([^']+)': ConfigKeyError raised while composing config: Key '[^']*' not in"), _unknown_in_file),
     (re.compile(rf"{_IN_FILE}Value '(.*?)' of type '\w+' could not be converted to (\w+)"), _wrong_type_in_file),
     (re.compile(rf"{_IN_FILE}Value '(.*?)' is not a valid (\w+)"), _wrong_type_in_file),
@@ -216,6 +225,8 @@ _KNOWN: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Exception], str]],
     (re.compile(r"merging override (.+?) Invalid value .*?, expected one of \[(.*?)\]"), _wrong_word),
     (re.compile(r"merging override (.+?) Cannot convert '(\w+)' to string"), _not_text),
     (re.compile(r"merging override (.+?) Invalid value assigned: \w+ is not a ListConfig"), _not_a_list),
+    (re.compile(r"merging override (.+?) Cannot assign \w+ to Dict\["), _not_a_mapping),
+    (re.compile(r"merging override (.+?) field '[^']+' is not Optional"), _not_null),
     (re.compile(r"merging override (.+?) Invalid type assigned: \w+ is not a subclass of"), _not_a_group),
     (re.compile(r"Additional config directory '(.+?)' not found"), _no_folder),
     (re.compile(r"Interpolation key '([^']+)' not found"), _refers_to_nothing),

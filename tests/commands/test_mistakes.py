@@ -16,8 +16,8 @@ from tests.reports.runs import Shape, fill
 __all__ = ["harness_here"]
 pytestmark = pytest.mark.integration
 THEIR_WORDS = re.compile(
-    r"Traceback|omegaconf|ConfigSchema|\bstruct\b|ListConfig|subclass|merging override|InstantiationException|usage:"
-    r"|interpolation key|EOF|Could not|\w+Config\b",
+    r"Traceback|omegaconf|ConfigSchema|\bstruct\b|ListConfig|subclass|merging override|group override"
+    r"|InstantiationException|usage:|interpolation key|EOF|Could not|\w+Config\b",
     re.IGNORECASE,
 )
 MISTAKES: dict[str, str] = {
@@ -31,6 +31,7 @@ MISTAKES: dict[str, str] = {
     "run task=nope": "task=nope is unknown; choose one of apps, assistantbench,",
     "run llm=opnai": "did you mean openai;",
     "run llm=gpt-4o": "llm=gpt-4o is unknown; choose one of anthropic,",
+    "run judge=null": "takes a name, as in judge=none, and was given null",
     "run sites=shop": "sites=shop is unknown; choose one of apps, embedded,",
     "run executor=slrum": "did you mean slurm;",
     "run scoring=correct": "scoring=correct is unknown; choose one of webarena, corrected, published",
@@ -43,7 +44,10 @@ MISTAKES: dict[str, str] = {
     "run sites=live sites.live.robot=false": "did you mean sites.live.robots;",
     "run sites.shop=null": "sites.shop is empty; a site is a mapping",
     "run sites.mine.url=http://a": "add it with a plus: +sites.mine.url=…",
-    "run evaluators.foo=1": "evaluators.foo is not a setting",
+    "run evaluators.foo=1": "add it with a plus: +evaluators.foo=…",
+    "run llm.extra_body.top_k=5": "or add it with a plus: +llm.extra_body.top_k=…",
+    "run agent.env.COLUMNS=80": "or add it with a plus: +agent.env.COLUMNS=…",
+    "run fail_under_of.cup=0.8": "or add it with a plus: +fail_under_of.cup=…",
     "run ++nope=1": "nope is not a setting",
     "run ~task": "(${task}) is not set, or was removed with ~; give it a value",
     "run ~task.limit": "task.limit cannot be removed",
@@ -52,6 +56,9 @@ MISTAKES: dict[str, str] = {
     "run workers=0": "workers=0 cannot be used; give a number from 1",
     "run trials=1.5": "trials=1.5 is not a whole number",
     "run trials=": "trials= is not a whole number",
+    "run trials=null": "trials=null cannot be used; give a value, or leave the setting out for its default",
+    "run fail_under.cup=null": "fail_under.cup=null cannot be used; give a value",
+    "run llm.headers=x": "the setting takes a mapping; give its keys, as in +llm.headers.KEY=VALUE",
     "run task.limit=ten": "task.limit=ten is not a whole number",
     "run llm.temperature=True": "llm.temperature=True is not a number",
     "run llm.max_tokens=None": "llm.max_tokens=None is not a whole number",
