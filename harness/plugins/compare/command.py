@@ -4,9 +4,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.api.command_line import COMPARISON_PAGES, add_scoring
 from harness.errors import ConfigError, ExitCode
+
+if TYPE_CHECKING:
+    from harness.runs.comparison import Comparison
 
 HELP = "compare runs over their common tasks"
 EXAMPLE = "harness compare results/before results/after --fail-if-regressed 0.05"
@@ -39,7 +43,6 @@ def run(options: argparse.Namespace) -> int:
     from harness.runs.comparison import compare_runs
     from harness.runs.notes import surplus_notes
     from harness.runs.opened_run import run_or_bundle
-    from harness.runs.trials import amount
 
     level = options.fail_if_regressed
     if level is not None and not 0 < level <= 1:
@@ -60,17 +63,42 @@ def run(options: argparse.Namespace) -> int:
     else:
         for one in found:
             print_comparison(console, one)
-    if level is None:
-        return ExitCode.DONE
+    return ExitCode.DONE if level is None else _judged(found, level)
+
+
+def _judged(found: Sequence["Comparison"], level: float) -> ExitCode:
+    """Say which runs do not meet the condition."""
+    from harness.api.text import flat
+    from harness.runs.trials import amount
+
     for one in found:
         if one.pairs and one.least_p > level:
             sys.stderr.write(
                 f"harness: --fail-if-regressed {level:g} cannot fail with {amount(one.pairs, 'common task')}: p is at"
                 f" least {one.least_p:.3g}; compare more tasks, or give a larger number\n"
             )
+        if broken := _broken(one, level):
+            sys.stderr.write(f"harness: {flat(f'{one.after.name} {broken}')}\n")
     if any(one.regressed(level) for one in found):
         return ExitCode.BELOW
     return ExitCode.UNSCORED if any(one.newly_unscored or not one.pairs for one in found) else ExitCode.DONE
+
+
+def _broken(found: "Comparison", level: float) -> str:
+    """Why a run does not meet the condition, as the exit code names neither run nor reason; "" = it does."""
+    from harness.runs import listed
+    from harness.runs.trials import amount
+
+    if found.regressed(level):
+        lost, gained = amount(len(found.lost), "task"), f"{len(found.gained):,}"
+        return f"has regressed: {lost} lost, {gained} gained, p = {found.p:.3g} is at most {level:g}"
+    if not found.pairs:
+        return f"cannot be compared: no task has a score in it and in {found.before.name}"
+    if found.newly_unscored:
+        missing = (*found.unscored_after, *found.trials_unscored_after)
+        names = listed([one for one in missing if one in found.newly_unscored])
+        return f"has no score where {found.before.name} has one: {names}"
+    return ""
 
 
 def _say(path: Path, notices: Sequence[str]) -> None:

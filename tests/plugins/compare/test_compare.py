@@ -78,6 +78,20 @@ def test_a_regression_fails_when_it_is_unlikely_enough(tmp_path: Path, lost: int
     assert main(["compare", before, after, "--fail-if-regressed", level]) == code
 
 
+def test_a_gate_says_which_of_several_runs_fails_and_why(tmp_path: Path, capsys: Output) -> None:
+    shapes = [Shape(steps=1)] * 8
+    before, same = pair(tmp_path, shapes, shapes)
+    worse = str(fill(tmp_path / "worse", [Shape(steps=1, score=0.0)] * 8, screenshots=False))
+    without = str(
+        fill(tmp_path / "without", [*shapes[:7], Shape(steps=1, failure="BrowserCrashed")], screenshots=False)
+    )
+    assert main(["compare", before, same, worse, without, "--fail-if-regressed", "0.05"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "harness: worse has regressed: 8 tasks lost, 0 gained, p = 0.00781 is at most 0.05",
+        "harness: without has no score where before has one: 7",
+    ]
+
+
 def test_a_gate_that_compares_nothing_or_cannot_fail_says_so(tmp_path: Path, capsys: Output) -> None:
     before, after = pair(tmp_path, [Shape(steps=1)] * 5, [Shape(steps=1, score=0.0)] * 5)
     gate = ("--fail-if-regressed", "0.05")
