@@ -157,8 +157,8 @@ def kappa_of(counts: Sequence[Sequence[int]]) -> Interval | None:
     on = sum(cells[i][i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in same)
     off = (1 - kappa) ** 2 * sum(cells[i][j] * (columns[i] + rows[j]) ** 2 for i in same for j in same if i != j)
     variance = (on + off - (kappa - chance * (1 - kappa)) ** 2) / (total * (1 - chance) ** 2)
-    # Rounding may leave the variance a little below 0.
-    half = _Z * sqrt(max(0.0, variance))
+    # It is 0 where one of them always gives one category; rounding may leave it a little above or below.
+    half = _Z * sqrt(variance) if variance > 1e-15 else 0.0
     return Interval(value=kappa, low=max(-1.0, kappa - half), high=min(1.0, kappa + half))
 
 

@@ -52,7 +52,7 @@ class Agreement:
 
     @property
     def kappa(self) -> Interval | None:
-        """Cohen's; None when judge or people always say the same."""
+        """Cohen's; None when judge and people always say the same one thing."""
         return kappa_of(((self.both, self.judge_only), (self.people_only, self.neither)))
 
 
@@ -150,6 +150,8 @@ def shown(found: Interval | None, *, percent: bool = True) -> str:
     """A value with its interval; `-` where it is not defined."""
     if found is None:
         return "-"
+    if found.low == found.high:  # of a kappa where judge or people always say the same: that is no certainty
+        return f"{found.value:.2f} (no interval: the standard error is 0)"
     if not percent:
         return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
     return f"{found.value:.1%} [{found.low:.1%}, {found.high:.1%}]"

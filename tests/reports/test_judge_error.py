@@ -14,7 +14,7 @@ from harness.plugins.html_report.report import write_report
 from harness.records import Opened
 from harness.reports.ci import markdown
 from harness.reports.summary import Invocation, as_json, summarize
-from harness.runs.intervals import kappa_of
+from harness.runs.intervals import Interval, kappa_of
 from harness.runs.judge_error import (
     Agreement,
     JudgeError,
@@ -22,6 +22,7 @@ from harness.runs.judge_error import (
     counted_uses,
     judge_sentence,
     known_errors,
+    shown,
     with_errors,
 )
 from harness.runs.outcome import judged_by
@@ -53,13 +54,20 @@ def test_kappa_of_more_categories_is_that_of_statsmodels(table: tuple[tuple[int,
     assert (ours.value, ours.low, ours.high) == pytest.approx((theirs.kappa, theirs.kappa_low, theirs.kappa_upp))
 
 
-def test_kappa_has_a_width_where_all_agree_and_is_not_defined_where_one_always_says_the_same() -> None:
+def test_kappa_has_a_width_where_all_agree_and_is_not_defined_where_both_always_say_one_thing() -> None:
     perfect = kappa_of(((10, 0), (0, 10)))
     assert perfect is not None and perfect.value == 1.0 == perfect.high and 0.5 < perfect.low < 0.8
     assert kappa_of(((10, 0), (0, 0))) is None
     assert kappa_of(((0, 0), (0, 0))) is None
-    always = kappa_of(((10, 5), (0, 0)))
-    assert always is not None and always.value == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("passed", [(10, 5), (1, 5), (7, 31), (3, 1)])
+def test_kappa_has_no_interval_where_one_of_them_always_says_the_same(passed: tuple[int, int]) -> None:
+    """Its standard error is 0, which is no certainty; rounding makes it a little more."""
+    for table in ((passed, (0, 0)), ((passed[0], 0), (passed[1], 0)), ((0, 0), passed)):
+        always = kappa_of(table)
+        assert always == Interval(value=0.0, low=0.0, high=0.0)
+        assert shown(always, percent=False) == "0.00 (no interval: the standard error is 0)"
 
 
 def test_a_score_that_no_judge_decided_is_none_of_the_judges(tmp_path: Path) -> None:
