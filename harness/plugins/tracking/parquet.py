@@ -19,7 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.api import Tokens
 from harness.api.files import sync, translate_os_errors
+from harness.api.text import cut
 from harness.errors import TrackingError
 from harness.plugins.tracking.inputs import GroupHeader, GroupItem
 from harness.plugins.tracking.lazy import pyarrow
@@ -93,6 +95,7 @@ class TrajectoryFile:
             self._chars += self._messages.add(item.messages_and_choices or (), place)
             parts, images = self._messages.take_parts(start)
             fields = self._messages.take_fields(start)
+            _check_choices(item, self._messages.trainable[start:], place)
             self._chars += sum(len(image["bytes"]) for image in images or ())
             tokens = _tokens(item)
             self._chars += sum(8 * len(ids) for one in tokens or () if one for ids in one.values())
@@ -197,6 +200,24 @@ def _trajectory_columns(item: Any, place: str) -> tuple[Any, ...]:
         [str(line) for line in logs] if logs else None,
         None if seen is None else [list(positions) for positions in seen],
     )
+
+
+def _check_choices(item: Any, trainable: Sequence[bool], place: str) -> None:
+    """Raises: TrackingError: `seen` or `tokens` does not fit the choices, so that training would leave some out."""
+    seen, tokens = getattr(item, "seen", None), getattr(item, "tokens", None)
+    if seen is None and tokens is None:
+        return
+    choices = [position for position, is_choice in enumerate(trainable) if is_choice]
+    for name, found in (("seen", seen), ("tokens", tokens)):
+        if found is not None and len(found) != len(choices):
+            raise TrackingError(f"{place}: {name} has {len(found)} entries, not {len(choices)}: one for each choice")
+    for choice, positions in zip(choices, seen or (), strict=False):
+        if not all(isinstance(one, int) and 0 <= one < choice for one in positions):
+            wanted = f"positions of messages before its choice, which is message {choice}"
+            raise TrackingError(f"{place}: seen has {cut(repr(positions), 60)}; give {wanted}")
+    for one in tokens or ():
+        if one is not None and not isinstance(one, Tokens):
+            raise TrackingError(f"{place}: tokens has a {type(one).__name__}; give harness.api.Tokens or None")
 
 
 def _exception_columns(raised: RolloutError | None) -> tuple[Any, ...]:

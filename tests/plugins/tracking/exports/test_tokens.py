@@ -28,7 +28,7 @@ from harness.runs import Run
 from tests.e2e.conftest import PROJECT, command, environment
 from tests.journal.episodes import acted, closed, opened, scored, task
 from tests.plugins.tracking.exports.runs import decision, user
-from tests.plugins.tracking.rollouts import model, rollout, root
+from tests.plugins.tracking.rollouts import ASKED, answer, model, rollout, root
 
 LOOP = PROJECT / "docs" / "examples" / "agents" / "tool_loop.py"
 PROCESS = ("agent=process", f"agent.command=[{sys.executable},{LOOP}]", "llm=scripted", "llm.token_ids=true")
@@ -191,7 +191,8 @@ def test_an_answer_without_token_ids_keeps_its_number_and_is_counted(tmp_path: P
 
 async def test_a_trajectory_keeps_its_tokens(tmp_path: Path) -> None:
     tokens = [Tokens(prompt_ids=(1, 2), completion_ids=(3,), logprobs=(-0.5,)), None]
-    await model(tmp_path).log([rollout(1, tokens=tokens), rollout(0)])
+    asked_twice = Trajectory(messages_and_choices=[ASKED, answer(), answer()], reward=1.0, tokens=tokens)
+    await model(tmp_path).log([asked_twice, rollout(0)])
     path = root(tmp_path) / "trajectories/val/0000.parquet"
     (group,) = read_groups(path)
     assert [one.tokens for one in group.trajectories] == [tokens, None]
