@@ -157,13 +157,18 @@ class TrajectoryFile:
 
 
 def same_content(one: Path, other: Path) -> bool:
-    """Whether two files hold the same rows; NaN is the same as NaN."""
-    parquet = pyarrow().parquet
-    with parquet.ParquetFile(one) as a, parquet.ParquetFile(other) as b:
-        alike = a.num_row_groups == b.num_row_groups and a.schema_arrow.equals(b.schema_arrow)
-        return alike and all(
-            _comparable(a.read_row_group(i)).equals(_comparable(b.read_row_group(i))) for i in range(a.num_row_groups)
-        )
+    """Whether two files hold the same rows; NaN is the same as NaN. What cannot be read, as a file that a killed ART
+    left, holds none."""
+    pa = pyarrow()
+    try:
+        with pa.parquet.ParquetFile(one) as a, pa.parquet.ParquetFile(other) as b:
+            alike = a.num_row_groups == b.num_row_groups and a.schema_arrow.equals(b.schema_arrow)
+            return alike and all(
+                _comparable(a.read_row_group(i)).equals(_comparable(b.read_row_group(i)))
+                for i in range(a.num_row_groups)
+            )
+    except (pa.ArrowInvalid, OSError):  # OSError: what Arrow makes of damaged pages
+        return False
 
 
 def _comparable(table: Any) -> Any:

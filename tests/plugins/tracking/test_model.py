@@ -197,6 +197,15 @@ async def test_the_strict_way_is_that_of_the_model_or_of_the_call(tmp_path: Path
     assert len(history(tmp_path)) == 1
 
 
+async def test_a_file_that_cannot_be_read_is_not_the_same_and_stays(tmp_path: Path) -> None:
+    split = root(tmp_path) / "trajectories/val"
+    split.mkdir(parents=True)
+    (split / "0000.parquet").write_bytes(b"PAR1 half")
+    await model(tmp_path).log([rollout(1.0)], on_repeat="once")
+    assert (split / "0000.v1.parquet").read_bytes() == b"PAR1 half"
+    assert [row["reward"] for row in rows(split / "0000.parquet")] == [1.0]
+
+
 async def test_a_nan_is_the_same_as_itself_when_a_call_is_repeated(tmp_path: Path) -> None:
     for _ in range(2):
         await model(tmp_path).log([rollout(math.nan)], on_repeat="once")
