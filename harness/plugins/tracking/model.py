@@ -330,6 +330,8 @@ async def _fill(writing: _Writing, given: Any) -> None:
 
 
 def _given_metrics(metrics: Mapping[str, Any], *, computed: bool, strict: bool) -> dict[str, float]:
+    if not isinstance(metrics, Mapping):
+        raise TrackingError(f"metrics is a {type(metrics).__name__}: give numbers by name")
     return {
         metric_name(name, "metrics", reserved=computed): number(value, f"metrics[{name!r}]", strict=strict)
         for name, value in metrics.items()

@@ -337,6 +337,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("an infinite metric", {"metrics": {"loss": math.inf}, "strict": True}, r"metrics\['loss'\] is inf"),
     ("a reward that is text", {"trajectories": [rollout("1.0")]}, "reward is '1.0': give a number"),  # type: ignore[arg-type]
     ("a metric that is none", {"metrics": {"loss": None}}, r"metrics\['loss'\] is None: give a number"),
+    ("metrics without names", {"metrics": [1.0]}, "metrics is a list: give numbers by name"),
     ("a taken name", {"trajectories": [rollout(metrics={"reward": 1})]}, "the name 'reward' is used"),
     ("a taken name beside trajectories", {"trajectories": [rollout()], "metrics": {"reward": 1}}, "'reward' is used"),
     (
