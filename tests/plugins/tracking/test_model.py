@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from harness.api import Tokens
 from harness.errors import TrackingError
 from harness.plugins.tracking.group_reader import read_groups
 from harness.plugins.tracking.history import History
@@ -207,8 +208,9 @@ async def test_a_file_that_cannot_be_read_is_not_the_same_and_stays(tmp_path: Pa
 
 
 async def test_a_nan_is_the_same_as_itself_when_a_call_is_repeated(tmp_path: Path) -> None:
+    tokens = [Tokens(prompt_ids=(1,), completion_ids=(2,), logprobs=(math.nan,))]
     for _ in range(2):
-        await model(tmp_path).log([rollout(math.nan)], on_repeat="once")
+        await model(tmp_path).log([rollout(math.nan, tokens=tokens)], on_repeat="once")
     assert len(model(tmp_path).folder.trajectories("val", 0)) == len(history(tmp_path)) == 1
 
 
