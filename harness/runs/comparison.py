@@ -49,6 +49,8 @@ class Pair:
     before: float
     """Share of trials that passed."""
     after: float
+    change: float
+    """Over as many trials as both have a score for, the first ones: whether the task is gained or lost."""
     why: str
     """The reason in the run that did worse."""
 
@@ -215,8 +217,8 @@ def compare(before: Side, after: Side) -> Comparison:
     paired = [task for task in same if _scored(old[task]) and _scored(new[task])]
     earlier, later = ({task: _scored(rows[task]) for task in paired} for rows in (old, new))
     pairs = [_pair(task, earlier[task], later[task]) for task in paired]
-    gained = tuple(pair for pair in pairs if pair.after > pair.before)
-    lost = tuple(pair for pair in pairs if pair.after < pair.before)
+    gained = tuple(pair for pair in pairs if pair.change > 0)
+    lost = tuple(pair for pair in pairs if pair.change < 0)
     return Comparison(
         before=before.about,
         after=after.about,
@@ -343,15 +345,19 @@ def _unscored(side: Side, paired: Collection[str], trials: int) -> tuple[str, ..
 
 
 def _pair(task_id: str, old: Sequence[Result], new: Sequence[Result]) -> Pair:
-    before, after = (_mean(row.status == PASSED for row in rows) for rows in (old, new))
-    worse = new if after < before else old
+    # Of the same agent, the mean of three trials is more often below that of one, 1 or 0, than above it where most
+    # pass. So a p of means over unlike numbers of trials would take chance for a change.
+    both = min(len(old), len(new))
+    change = _passed(new[:both]) - _passed(old[:both])
+    worse = new if change < 0 else old
     return Pair(
         task_id=task_id,
         intent=new[0].intent,
         site=new[0].site,
         cluster=new[0].cluster,
-        before=before,
-        after=after,
+        before=_passed(old),
+        after=_passed(new),
+        change=change,
         why=next((f"{row.cause}: {row.detail}".rstrip(": ") for row in worse if row.status != PASSED), ""),
     )
 
@@ -363,8 +369,8 @@ def _changes(pairs: Iterable[Pair], key: Callable[[Pair], str]) -> tuple[SiteCha
             pairs=len(among),
             before=_mean(pair.before for pair in among),
             after=_mean(pair.after for pair in among),
-            gained=sum(pair.after > pair.before for pair in among),
-            lost=sum(pair.after < pair.before for pair in among),
+            gained=sum(pair.change > 0 for pair in among),
+            lost=sum(pair.change < 0 for pair in among),
         )
         for name, among in sorted(grouped(pairs, key).items())
     )
@@ -386,6 +392,10 @@ def _effort(old: Sequence[Result], new: Sequence[Result]) -> tuple[Effort, ...]:
             "Working time", "seconds", (row.elapsed_ms / 1000 for row in old), (row.elapsed_ms / 1000 for row in new)
         ),
     )
+
+
+def _passed(rows: Iterable[Result]) -> float:
+    return _mean(row.status == PASSED for row in rows)
 
 
 def _mean(values: Iterable[float]) -> float:

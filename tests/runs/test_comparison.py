@@ -1,7 +1,9 @@
 """What two runs have in common, and which differences count."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+
+import pytest
 
 from harness.runs.about import RunInfo
 from harness.runs.comparison import Side, compare
@@ -28,6 +30,26 @@ def test_a_p_that_speaks_for_the_later_run_is_no_regression() -> None:
     assert (len(found.gained), len(found.lost)) == (20, 5) and found.difference.value < 0 and found.p < 0.01
     assert not found.regressed(0.05)
     assert compare(side([5] * 6, 5), side([1] * 6, 5)).regressed(0.05)
+
+
+def test_trials_that_only_one_run_has_make_no_regression() -> None:
+    """One agent whose tasks pass in two of three trials, played once and three times. Two of three are less than one,
+    so by their means 42 tasks were lost and 21 gained.
+    """
+
+    def played(trials: int, passes: Callable[[int, int], bool]) -> Side:
+        whole = side([0] * 63, trials)
+        rows = (
+            replace(row, status="passed" if passes(int(row.task_id), row.trial) else "failed") for row in whole.rows
+        )
+        return replace(whole, rows=tuple(rows))
+
+    once = played(1, lambda task, _: task // 3 % 3 != 0)
+    thrice = played(3, lambda task, trial: task % 3 != trial)
+    for found in (compare(once, thrice), compare(thrice, once)):
+        assert found.difference.value == pytest.approx(0)
+        assert (len(found.gained), len(found.lost), found.p) == (14, 14, 1.0)
+        assert [sum(site.gained for site in found.sites), sum(site.lost for site in found.sites)] == [14, 14]
 
 
 def test_pass_at_k_is_that_of_the_tasks_that_are_compared() -> None:
