@@ -5,6 +5,7 @@ import os
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
@@ -150,7 +151,13 @@ def _say_sweep(runs: Sequence[tuple[Path, int]]) -> None:
     console = Terminal()
     try:
         print_sweep(console, [SweepRun(folder, ExitCode(code)) for folder, code in runs])
-        played = [Run(folder) for folder, _ in runs if (folder / "run.json").is_file()]
+        counts = Counter(folder for folder, _ in runs)
+        for folder in (folder for folder, count in counts.items() if count > 1):
+            console.say(
+                f"{counts[folder]} runs of the sweep have the folder {folder.name}; put what differs into its name, as"
+                " in 'run.id=NAME-${llm.model}'"
+            )
+        played = [Run(folder) for folder in counts if (folder / "run.json").is_file()]
         for name in SWEEPS.names():
             with SWEEPS.running(name):
                 for line in SWEEPS.find(name)(played):

@@ -154,6 +154,10 @@ def test_a_sweep_ends_with_the_matrix(runs: list[Path], tmp_path: Path, capsys: 
     assert said.index("sweep of 3 runs") < said.index("difference from prompt, small on the same tasks")
     _say_sweep([(runs[0], 0), (tmp_path / "refused", 2)])
     assert "difference" not in capsys.readouterr().out
+    _say_sweep([(runs[0], 0), (runs[0], 2), (runs[1], 0)])
+    again = capsys.readouterr()
+    assert f"2 runs of the sweep have the folder {runs[0].name}; put what differs into its name" in again.out
+    assert "difference from prompt, small" in again.out and again.err == ""
 
 
 def test_hostile_texts_stay_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
