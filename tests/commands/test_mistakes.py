@@ -146,6 +146,7 @@ MISTAKES: dict[str, str] = {
     "view --port abc": "--port 'abc' is not a whole number",
     "view folder --port 99999999": "--port 99999999 is not a port",
     "export csvv run": "FORMAT 'csvv' is unknown; did you mean csv;",
+    "export csv run --where site=shop": "--where is for harness export sft; leave it out for csv",
     "export csv folder": "folder contains no run",
     "bundle folder": "folder contains no run",
     "verify nope.cairn": "nope.cairn is not a file",
