@@ -65,7 +65,10 @@ def _check(options: argparse.Namespace) -> None:
         raise ConfigError("--intent is missing: what should an agent be asked to do from this address?")
     given = {"--intent": options.intent, "--login": options.login, "--id": options.id != "0"}
     if not is_url and (wrong := next((name for name, value in given.items() if value), None)):
-        raise ConfigError(f"{wrong} is for an address; {options.of[:80]} is a task file, whose task says it already")
+        raise ConfigError(
+            f"{wrong} is for an address; {options.of[:80]!r} does not begin with http:// or https://, and the task of a"
+            " file says it already"
+        )
     if is_url and options.task is not None:
         raise ConfigError("--task is for a task file; give an address its id with --id")
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", options.id, re.ASCII):

@@ -39,6 +39,7 @@ SHOP = "http://shop.localhost/"
         ([TASKS], "has 40 tasks; choose one with --task ID"),
         ([TASKS, "--task", "99"], "has no task 99"),
         ([TASKS, "--task", "1", "--intent", "x"], "--intent is for an address"),
+        (["shop.test/cart", "--intent", "x"], "'shop.test/cart' does not begin with http:// or https://"),
         (["missing.json"], "missing.json"),
         ([SHOP, "--intent", "x", "agent=null"], "agent is set by harness record itself"),
         ([SHOP, "--intent", "x", "task.limit=1"], "task.limit is set by harness record itself"),
