@@ -67,7 +67,7 @@ def test_what_is_measured_is_a_setting() -> None:
     [
         [],
         ["agent=tools", "llm=openai", "llm.model=m", "judge.model=j", "task.ids=[1,2-5]", "limits.max_cost_usd=3"],
-        ["agent=computer", "browser.headless=false", "executor.silence_s=20", "+sites.shop.url=http://shop.test:80"],
+        ["agent=computer", "browser.headless=false", "executor.silence_s=20", "+sites.wiki.url=http://wiki.test:80"],
         ["agent=tool-loop", "task=miniwob", "scoring=webarena", "fail_under.cup=0.5", "actions=[a.B]"],
     ],
     ids=" ".join,
