@@ -69,9 +69,7 @@ class ProcessAgent:
         session = ProcessSession(self, journal, env)
         try:
             yield session
-        except ShutdownRequested:
-            raise
-        except InfraError:
+        except InfraError:  # or the run is to stop
             await session.settle()
             raise
         finally:
@@ -159,15 +157,8 @@ class ProcessSession:
     async def settle(self) -> None:
         """Wait for pending answers of the model: they are paid for, and the attempt goes on with them."""
         self._inbox.refuse()
-        if self._started is None:
-            return
-        settled = asyncio.create_task(self._started.model.settled())
-        stopping = asyncio.ensure_future(self._agent.stopping())
-        try:
-            await asyncio.wait((settled, stopping), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            settled.cancel()
-            stopping.cancel()
+        if self._started is not None:
+            await self._started.model.settled()
 
     async def close(self) -> None:
         """End the process and record how; what it waits for is not done any more."""

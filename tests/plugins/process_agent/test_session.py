@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from harness.actions import Goto, InvalidAction, Stop
-from harness.errors import InfraError, StorageError
+from harness.errors import InfraError, ShutdownRequested, StorageError
 from harness.plugins.process_agent import launcher
 from harness.plugins.process_agent.request_key import Volatile
 from harness.records import Answered, Asked, CloseReason, Episode, EpisodeLimits, Eval, Exited, Record
@@ -75,6 +75,14 @@ async def test_an_answer_that_cannot_be_recorded_is_never_seen(tmp_path: Path) -
         with pytest.raises(StorageError):
             await play(agent, *PAGES, journal=journal)
     assert "r1" not in output(journal) and journal.episode.closed is None
+
+
+async def test_a_request_that_is_under_way_when_the_run_is_to_stop_is_answered_and_recorded(tmp_path: Path) -> None:
+    journal, stopping = MemoryJournal(), asyncio.Event()
+    async with agent_of(THREE, tmp_path, Model(look=lambda body: stopping.set())) as agent:
+        with pytest.raises(ShutdownRequested):
+            await play(replace(agent, stopping=stopping.wait), *PAGES, journal=journal)
+    assert kinds(journal)[2:5] == ["asked", "answered", "exited"], "and nothing that the process does with it"
 
 
 async def test_a_stream_is_passed_on_from_the_durable_copy(tmp_path: Path) -> None:
