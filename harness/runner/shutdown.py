@@ -1,7 +1,9 @@
 """Shutdown of a run: graceful at the first request, immediate at the second; and waits that end with it."""
 
 import asyncio
+import math
 import signal
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -10,6 +12,10 @@ from typing import TypeVar
 from harness.errors import ShutdownRequested
 
 T = TypeVar("T")
+
+# `timeout` sends its signal to the process and again to its group, and wrappers pass on what a terminal sent already.
+_ONE_S = 0.1
+"""Signals within so many seconds are one request; nobody presses Ctrl-C twice as fast."""
 
 
 class ShutdownSignal:
@@ -20,6 +26,8 @@ class ShutdownSignal:
         """A sentence for the person."""
         self._event = asyncio.Event()
         self._waits: set[asyncio.Timeout] = set()
+        self._heard_at = -math.inf
+        """When the first signal came."""
         self._listening: Mapping[signal.Signals, Callable[[], None]] = {}
 
     def __call__(self) -> bool:
@@ -81,9 +89,10 @@ class ShutdownSignal:
 
         def hear(number: signal.Signals) -> None:
             if not self():
+                self._heard_at = time.monotonic()
                 self.ask()
                 self.tell("stopping after the current steps; press Ctrl-C again to stop now")
-            elif task is not None and number is not signal.SIGHUP:
+            elif task is not None and number is not signal.SIGHUP and time.monotonic() - self._heard_at >= _ONE_S:
                 task.cancel()
 
         self._listening = {

@@ -232,6 +232,7 @@ async def test_interrupting_twice_ends_at_once_and_the_run_goes_on_later(world: 
             await play.until(lambda: b'"kind":"acted"' in b"".join(p.read_bytes() for p in play.folder.glob("0.traj*")))
             play.process.send_signal(signal.SIGINT)
             await play.until(lambda: "again to stop now" in play.text)
+            await asyncio.sleep(0.2)  # at once, it would be the same request
             play.process.send_signal(signal.SIGINT)
             assert await play.ended() == 130, play.text
     assert "Traceback" not in play.text
