@@ -2,6 +2,7 @@
 
 import json
 import re
+from ast import literal_eval
 from pathlib import Path
 from typing import Any
 
@@ -161,9 +162,18 @@ def test_a_silent_line_is_a_search_where_the_plan_has_a_call(tmp_path: Path) -> 
     assert "```" not in refused and "was refused (it is gone)" in refused
 
 
-@pytest.mark.parametrize("text", ["both ' and \"", "back\\slash", "it ends')"])
-def test_a_text_that_playwright_code_cannot_hold_is_said_so(tmp_path: Path, text: str) -> None:
+HARD = ("both ' and \"", "back\\slash", "it ends')")
+
+
+@pytest.mark.parametrize("text", HARD)
+def test_playwright_code_types_any_text(tmp_path: Path, text: str) -> None:
     known = plans(tmp_path, {"do": "type", "role": "textbox", "text": text})
+    assert literal_eval(action(reply(messages(system=PLAYWRIGHT), known).text).partition(".fill(")[2][:-1]) == text
+
+
+@pytest.mark.parametrize("text", HARD)
+def test_an_address_that_playwright_code_cannot_hold_is_said_so(tmp_path: Path, text: str) -> None:
+    known = plans(tmp_path, {"do": "goto", "url": f"http://shop.localhost/{text}"})
     told = reply(messages(system=PLAYWRIGHT), known).text
     assert "```" not in told and "cannot say" in told
 
