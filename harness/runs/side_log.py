@@ -2,7 +2,8 @@
 
 Invariant: once `append` has returned, the entry is on disk, whatever is killed afterwards, and no entry of another
 writer was lost by it. A line is a JSON object with its own checksum (`harness.codec.seal`, not chained). A line that a
-killed writer left torn is cut off by the next one, and readers leave it out until then.
+killed writer left torn is cut off by the next one, and readers leave it out until then. A last line that only lacks its
+end, as some editors leave it, counts.
 """
 
 import fcntl
@@ -70,6 +71,8 @@ def read(folder: Path, name: str) -> SideLog:
     with translate_os_errors(path, "read"):
         data = safe_files.read_if_there(path) or b""
     *lines, last = data.split(b"\n")
+    if last and _entry(last) is not None:
+        lines, last = [*lines, last], b""
     entries, damaged = list[JsonObject](), list[str]()
     for number, line in enumerate(lines, start=1):
         if (found := _entry(line)) is None:
@@ -83,12 +86,15 @@ def read(folder: Path, name: str) -> SideLog:
 
 
 def _whole(fd: int) -> int:
-    """Cut off what stands behind the last line end, and give the size; the file is locked."""
+    """End the last line, or cut it off where it is not whole, and give the size; the file is locked."""
     size = os.fstat(fd).st_size
     end = size
     while end and not os.pread(fd, 1, end - 1) == b"\n":
         start = max(0, end - 4096)
         end = start + os.pread(fd, end - start, start).rfind(b"\n") + 1
+    if end < size and _entry(os.pread(fd, size - end, end)) is not None:
+        write_whole(fd, b"\n")
+        return size + 1
     if end < size:
         os.ftruncate(fd, end)
     return end

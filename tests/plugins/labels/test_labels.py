@@ -208,6 +208,16 @@ def test_a_torn_last_line_is_said_and_cut_off_by_the_next_label(
     assert (book.torn, book.damaged) == ("", ()) and set(book.history) == {("0", 0), ("1", 0)}
 
 
+def test_a_last_line_that_only_lacks_its_end_counts_and_is_kept_by_the_next_label(folder: Path) -> None:
+    label(folder, "0", "ann", "success=yes")
+    (folder / NAME).write_bytes((folder / NAME).read_bytes().rstrip())  # as some editors save it
+    book = read_labels(Run(folder))
+    assert (book.torn, book.damaged) == ("", ()) and set(book.history) == {("0", 0)}
+    label(folder, "1", "ann", "success=no")
+    book = read_labels(Run(folder))
+    assert (book.torn, book.damaged) == ("", ()) and set(book.history) == {("0", 0), ("1", 0)}
+
+
 def test_a_damaged_line_is_one_sentence_and_the_others_count(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for task in "012":
         label(folder, task, "ann", "success=yes")
