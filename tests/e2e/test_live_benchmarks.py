@@ -184,6 +184,7 @@ def test_browsecomp_is_decrypted_for_the_agent_and_graded(start: Starter, web: L
     assert "costs exactly $14.00" in read(done.folder / "browsecomp-0.traj.jsonl").opened.task.intent  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_real_is_scored_by_its_end_state(start: Starter, web: LiveStub, tmp_path: Path) -> None:
     file = brought(tmp_path, web, "real/shop-1.json")
     with judge_stub(lambda question: "met" if "14" in question.data["answer"] else "not met") as stub:

@@ -33,6 +33,7 @@ def prompts(folder: Path, artifacts: Artifacts) -> list[list[dict[str, Any]]]:
     ]
 
 
+@pytest.mark.slow
 def test_it_passes_by_the_legend_and_stores_each_picture_once(start: Starter) -> None:
     done = start("agent=vision", TASKS, "executor=inline", "run.report=false", "fail_under=1.0")
     assert done.code == 0, done.out + done.err

@@ -166,6 +166,7 @@ async def test_schemathesis_finds_the_server_as_it_describes_itself(tmp_path: Pa
         await until(lambda: there.served.slots.taken == 0)
 
 
+@pytest.mark.slow
 async def test_nemo_gym_steps_with_whole_responses(server: Server) -> None:
     import httpx
 
