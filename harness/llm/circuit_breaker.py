@@ -69,7 +69,7 @@ class CircuitBreaker:
 
     def end(self, outcome: RequestOutcome, now: float) -> None:
         """The result of a request; the failure of one that was sent before the pause was over is not news."""
-        if outcome is RequestOutcome.unused:
+        if outcome in (RequestOutcome.cancelled, RequestOutcome.unused):
             return
         self._answered = self._answered or outcome is RequestOutcome.answered
         self._rejected += outcome is RequestOutcome.rejected

@@ -136,7 +136,7 @@ class Exchanger:
     async def _with_permit(self, permit: Permit, sending: Sending) -> ReceivedAnswer:
         """One HTTP request; whatever comes of it, the turn ends with it."""
         # A cancelled request, or a bug of ours, tells the limiter nothing about the endpoint.
-        ending = RequestResult(outcome=RequestOutcome.unused)
+        ending = RequestResult(outcome=RequestOutcome.cancelled)
         try:
             response = await self._request(sending)
             ending = replace(ending, limits=read_headers(response.headers, time.time()))

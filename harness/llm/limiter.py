@@ -276,6 +276,7 @@ class Limiter:
             return
         now = self._clock.monotonic()
         self._in_flight -= 1
+        self._sent -= ending.outcome is RequestOutcome.unused
         # Cut short, and not an error: it would end runs for a limit that is lifted within an hour.
         wait_s = None if ending.wait_s is None else min(ending.wait_s, self._longest_wait_s)
         if ending.outcome is RequestOutcome.refused:

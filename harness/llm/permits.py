@@ -33,7 +33,10 @@ class RequestOutcome(StrEnum):
     """No answer, or a server's error."""
     rejected = "rejected"
     """The endpoint is there and refuses the request as such."""
+    cancelled = "cancelled"
+    """Nobody waits for the answer any more; it may have been sent."""
     unused = "unused"
+    """Not sent."""
 
     @property
     def is_heard(self) -> bool:
@@ -264,8 +267,11 @@ class RateLimiterServer:
     def close(self) -> None:
         """The worker is gone."""
         self._is_closed = True
-        for number in (*self._waiting, *self._permits):
-            self._leave.pop(number)()
+        for number in self._waiting:
+            self._leave[number]()
+        for permit in self._permits.values():
+            permit.end(RequestResult(outcome=RequestOutcome.cancelled))
+        self._leave.clear()
         self._permits.clear()
         self._waiting.clear()
         self._since.clear()

@@ -237,6 +237,21 @@ class Worker:
         self.server.close()
 
 
+async def test_what_was_sent_is_counted_also_of_a_worker_that_is_lost_and_no_permit_that_came_too_late() -> None:
+    limiter = Limiter(RateLimits())
+    worker = Worker(limiter)
+    late = asyncio.create_task(worker.turns.acquire(PermitRequest()))
+    await asyncio.sleep(0)
+    assert limiter.flow().sent == 1
+    late.cancel()  # as a run that stops does, before the permit has arrived
+    await asyncio.wait([late])
+    assert limiter.flow().sent == 0
+    (await worker.turns.acquire(PermitRequest())).end(RequestResult(outcome=RequestOutcome.cancelled))
+    await worker.turns.acquire(PermitRequest())
+    worker.die()
+    assert (limiter.flow().sent, limiter.flow().in_flight) == (2, 0)
+
+
 def test_requests_of_a_lane_that_wait_at_the_same_time_are_one_wait() -> None:
     now = 0.0
     server = RateLimiterServer(Limiter(RateLimits(max_concurrency=1)), lambda reply: None, lambda: now)
