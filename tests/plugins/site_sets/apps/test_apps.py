@@ -13,6 +13,7 @@ import pytest
 
 from harness.journal.log import read
 from harness.plugins.site_sets import folder
+from harness.plugins.site_sets.http_request import ask
 from tests.e2e.conftest import PROJECT, Start, command, environment
 from tests.plugins.site_sets.apps.conftest import Apps
 from tests.waiting import wait_until
@@ -51,6 +52,15 @@ def test_a_reset_puts_back_every_byte_and_the_sites_are_clean_while_nobody_visit
     for row in rows:
         assert folder.digest(apps.state / "services" / row["instance"] / "data") == row["digest"], row
         assert row["digest"] == next(one for one in rows if one["instance"] == f"{row['instance'][:-1]}0")["digest"]
+
+
+def test_the_tracker_has_closed_its_databases_when_its_answer_begins(apps: Apps) -> None:
+    """SQLite writes and removes files then, and what is there when a reset is over is what clean means."""
+    site = json.loads(apps.served.read_bytes())["tracker"]["url"]
+    databases = apps.state / "services" / "tracker@0" / "data" / "db"
+    for _ in range(30):
+        status, _ = ask(f"{site}/@@file/style.css", timeout_s=60, reads_body=False)
+        assert status == 200 and not list(databases.glob("*-wal"))
 
 
 def test_what_an_application_writes_beside_its_state_is_not_in_its_data(apps: Apps) -> None:
