@@ -150,6 +150,12 @@ class Lifecycle(Services):
                 raise ConfigError(f"nothing is up in {self.state.path}; run `harness sites up` first")
             for group in groups:
                 self._check_snapshot(group, to)
+                for one in self.members(group):
+                    if not one.port and one.service.backend != "remote":
+                        raise ConfigError(
+                            f"{one.name}: {one.unit.folder}/state.json cannot be read, so its port is not known; run"
+                            " `harness sites up`, which gives it one"
+                        )
             self.each(groups, lambda group: self._reset(group, to))
             return groups
 

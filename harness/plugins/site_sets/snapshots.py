@@ -5,6 +5,7 @@ spare is a copy of a snapshot in the folder of an instance; it was compared in f
 while sizes, times and inodes of its files are the same.
 """
 
+import math
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -52,9 +53,8 @@ class Snapshots:
         for name in self.names():
             for path in sorted(self._state.snapshot(name).glob("*.json")):
                 facts = read_json(path)
-                found.append(
-                    (name, path.stem, str(facts.get("digest")), int(facts.get("bytes", 0)), float(facts.get("at", 0)))
-                )
+                size, at = _number(facts, "bytes"), _number(facts, "at")
+                found.append((name, path.stem, str(facts.get("digest")), int(size), at))
         return found
 
     def take(
@@ -99,6 +99,12 @@ class Snapshots:
 
     def _facts(self, name: str, service: str) -> dict[str, object]:
         return read_json(self._state.snapshot(name) / f"{service}.json")
+
+
+def _number(facts: Mapping[str, object], name: str) -> float:
+    """0 where the file was written by hand: only a table shows it, and what a reset trusts is the digest."""
+    value = facts.get(name)
+    return value if isinstance(value, int | float) and math.isfinite(value) else 0
 
 
 def make_spare(unit: Unit, snapshot: str, source: Path, wanted: str) -> None:

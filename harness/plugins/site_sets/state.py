@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,8 @@ class Unit:
         tree = read_json(self.folder / "state.json")
         with suppress(TypeError):
             found = UnitState(**tree)
-            if found.phase in _PHASES and type(found.port) is int:
+            fits = all(type(getattr(found, one.name)) is type(one.default) for one in fields(UnitState))
+            if fits and found.phase in _PHASES and 0 <= found.port < 65_536:
                 return found
         return UnitState()
 

@@ -9,6 +9,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -294,4 +295,6 @@ def _shown(path: Path) -> str:
 
 
 def _at(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds)) if seconds else "-"
+    with suppress(ValueError, OverflowError, OSError):  # a file that was written by hand
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds)) if seconds else "-"
+    return "-"

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from harness.main import main
-from harness.plugins.site_sets.state import check_state_folder
+from harness.plugins.site_sets.state import StateFolder, UnitState, check_state_folder
 from tests.journal.episodes import PROJECT
 from tests.plugins.site_sets.small_site import SmallSite, kill, look, order, shop, tree_of
 from tests.waiting import wait_until
@@ -167,10 +167,22 @@ def test_an_instance_of_which_nothing_is_known_any_more_is_put_back(small: Small
     small.write()
     small.done("up")
     order(small.urls()[0], "mug")
-    (small.state / "services" / "app@0" / "state.json").write_text('{"phase"')
+    known = small.state / "services" / "app@0" / "state.json"
+    known.write_text('{"phase"')
+    reset = small.type("reset")
+    assert reset.code == 2 and str(known) in reset.err and len(reset.err.splitlines()) == 1, reset
     small.done("up")
     assert look(small.urls()[0])["orders"] == [] and len(small.processes()) == 1
     assert small.states() == {"app@0": "healthy"}
+
+
+@pytest.mark.parametrize("changed", [{"since": "x"}, {"since": None}, {"snapshot": 3}, {"port": -5}, {"port": 99999}])
+def test_a_state_that_was_written_by_hand_counts_as_none(changed: dict[str, object], tmp_path: Path) -> None:
+    unit = StateFolder(tmp_path).unit("app", 0)
+    unit.enter("up", port=4000)
+    path = unit.folder / "state.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | changed))
+    assert unit.state() == UnitState()
 
 
 @pytest.mark.slow

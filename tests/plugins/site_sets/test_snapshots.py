@@ -7,8 +7,8 @@ import pytest
 
 from harness.plugins.site_sets import folder, snapshots
 from harness.plugins.site_sets.http_request import free_port
-from harness.plugins.site_sets.snapshots import make_spare, take_spare
-from harness.plugins.site_sets.state import SEED, Unit
+from harness.plugins.site_sets.snapshots import Snapshots, make_spare, take_spare
+from harness.plugins.site_sets.state import SEED, StateFolder, Unit
 
 
 @pytest.fixture
@@ -74,6 +74,14 @@ def test_a_spare_whose_folders_were_changed_is_not_taken(unit: Unit, source: Pat
         empty.chmod(0o700)
     assert take_spare(unit, SEED, wanted) is None
     assert not (unit.folder / "fresh").exists() and not (unit.folder / "spare").exists()
+
+
+@pytest.mark.parametrize("number", ['"x"', "null", "1e400", "[]"])
+def test_numbers_of_a_snapshot_that_were_written_by_hand_are_shown_as_0(number: str, tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    state.snapshot(SEED).mkdir(parents=True)
+    (state.snapshot(SEED) / "app.json").write_text(f'{{"digest": "sha256:1", "bytes": {number}, "at": {number}}}')
+    assert Snapshots(state).rows() == [(SEED, "app", "sha256:1", 0, 0.0)]
 
 
 def test_a_copy_for_which_the_disk_has_no_room_is_not_begun(
