@@ -184,3 +184,5 @@ async def test_the_file_name_says_which_sites() -> None:
     assert login.wanted(a_task(Web()), (code,)) == ()
     with pytest.raises(ConfigError, match=r"wiki.*sites\.wiki\.login"):
         login.wanted(a_task(Web(), storage_state="wiki_state.json"), (bare, code))
+    with pytest.raises(ConfigError, match=r"gone\.json does not exist, and its name says no site"):
+        login.wanted(a_task(Web(), storage_state="gone.json"), (code,))

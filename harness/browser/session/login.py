@@ -43,6 +43,11 @@ def wanted(task: Task, sites: tuple[Site, ...]) -> tuple[Site, ...]:
     known = tuple(by_name[name] for name in names if name in by_name and by_name[name].login is not None)
     missing = [name for name in names if name not in {site.name for site in known}]
     if missing and state_file(task) is None:
+        if not missing[0]:
+            raise ConfigError(
+                f"task {task.task_id}: storage_state: {task.storage_state} does not exist, and its name says no site to"
+                " log in to; create the file, or name it after the site, as shop_state.json"
+            )
         raise ConfigError(
             f"task {task.task_id} needs a login to {missing[0]}, but {task.storage_state} does not exist and"
             f" sites.{missing[0]}.login is not set; create the file, or configure the login"
