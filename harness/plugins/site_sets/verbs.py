@@ -69,6 +69,7 @@ def reset(of: Lifecycle, options: Namespace) -> int:
             raise ConfigError(f"--url {options.url[:200]}: no site of {of.set.name} has this address; see `status`")
         names.append(at)
     begun = time.monotonic()
+    compared = {unit.name for unit in of.state.units() if unit.state().verified}
     groups = of.reset(names, options.to)
     write_served(of, sys.executable)
     _tidy_behind(of)
@@ -76,6 +77,8 @@ def reset(of: Lifecycle, options: Namespace) -> int:
     planes = [one for group in groups for one in of.members(group) if one.service.control is not None]
     is_verified = all(one.unit.state().verified for one in planes)
     how = "verified" if is_verified else "as its control plane says, not verified: there are no `state_urls`"
+    if is_verified and not all(one.name in compared or one.service.digest for one in planes):
+        how = "as its control plane says, not verified: its state is noted, and the next resets are compared with it"
     _print(f"{', '.join(one.name for one in groups)}: {options.to}, {how}, {took_s:.1f} s")
     return ExitCode.DONE
 

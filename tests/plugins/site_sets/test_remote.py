@@ -154,6 +154,7 @@ def test_a_reset_without_a_state_to_compare_is_not_called_verified(small: SmallS
     small.done("up")
     assert "as its control plane says, not verified: there are no `state_urls`" in small.done("reset")
     small.write(remote(plane, "webharbor"))
+    assert "not verified: its state is noted" in small.done("reset"), "there was none to compare it with"
     assert "seed, verified" in small.done("reset")
 
 
