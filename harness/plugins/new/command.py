@@ -3,6 +3,7 @@
 import argparse
 import keyword
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,8 +41,10 @@ def run(options: argparse.Namespace) -> int:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, "utf-8")
         sys.stdout.write(f"{folder / path}\n")
-    then = f"pip install -e {folder}, then harness run {_CHOICE[options.kind]}={name}"
-    sys.stdout.write(f"next: pytest {folder}, then {then}\n")
+    package, then = shlex.quote(f"{folder}[test]"), f"harness run {_CHOICE[options.kind]}={name}"
+    if _CHOICE[options.kind] == "task":  # the scripted endpoint has no plan for its tasks, and its site no address yet
+        then = f"{name.upper()}=http://HOST:PORT {then} llm=openai llm.model=MODEL"
+    sys.stdout.write(f"next: pip install -e {package}, then pytest {shlex.quote(str(folder))}, then {then}\n")
     return ExitCode.DONE
 
 

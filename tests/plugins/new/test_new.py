@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def test_a_new_package_passes_its_test(kind: str, tmp_path: Path, capsys: pytest
     name = f"my_{kind}_x"
     assert main(["new", kind, name, *flags, "--into", str(tmp_path)]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert all(Path(line).is_file() for line in said[:-1]) and said[-1].startswith("next: pytest ")
+    assert all(Path(line).is_file() for line in said[:-1]) and said[-1].startswith("next: pip install -e ")
     assert "NAME" not in "".join(path.read_text() for path in (tmp_path / name).rglob("*") if path.is_file())
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path / name)],
@@ -28,6 +29,20 @@ def test_a_new_package_passes_its_test(kind: str, tmp_path: Path, capsys: pytest
         env={**environment(), "PYTHONPATH": str(PROJECT), "PYTEST_ADDOPTS": ""},
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kind", ["action", "agent", "benchmark", "evaluator", "site"])
+def test_what_its_test_needs_is_installed_with_it(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new", kind, "mine", "--into", str(tmp_path / "my own")]) == 0
+    said = capsys.readouterr().out.splitlines()[-1]
+    folder = tmp_path / "my own" / "mine"
+    assert said.startswith(f"next: pip install -e '{folder}[test]', then pytest '{folder}', then ")
+    told = tomllib.loads((folder / "pyproject.toml").read_text())
+    assert told["project"]["optional-dependencies"]["test"] == ["pytest", "pytest-asyncio"]
+    assert told["tool"]["pytest"]["ini_options"]["asyncio_mode"] == "auto"
+    assert said.endswith(" llm=openai llm.model=MODEL") == (kind in {"benchmark", "site"}), "no plan has these tasks"
 
 
 @pytest.mark.parametrize("name", ["My", "../x", "class", "json", "harness", "a-b", ""])
