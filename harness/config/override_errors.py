@@ -203,7 +203,13 @@ def _ambiguous(found: re.Match[str], _: Exception) -> str:
 
 
 def _exists(found: re.Match[str], _: Exception) -> str:
-    return f"{found[1]} exists already; write {found[1]}=… without a plus"
+    name = found[1]
+    if name == "evaluators":  # a group that only packages and folders of one's own have files of
+        return (
+            "+evaluators=NAME needs a file evaluators/NAME.yaml, and there is none; install the package that has it, or"
+            " name the folder above with --config-dir"
+        )
+    return f"{name} exists already; write {name}=… without a plus"
 
 
 def _not_deleted(found: re.Match[str], _: Exception) -> str:

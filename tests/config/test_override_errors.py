@@ -42,6 +42,7 @@ SAID = {
     "tracking=wandb2": "tracking=wandb2 is unknown; choose one of art, none",
     "browser.geolocation={latitude: 1, longitude: 2}": "add it with a plus: '+browser.geolocation={…}'",
     "llm.headers={a: b}": "add it with a plus: '+llm.headers={…}'",
+    "+evaluators=mine": "+evaluators=NAME needs a file evaluators/NAME.yaml, and there is none",
     "run.id=é": """the value of 'run.id=é' has letters beyond ASCII (é); quote it: 'run.id="é"'""",
     "~llm": "llm.model is not set, neither in a file llm/NAME.yaml that llm=NAME chooses nor here; give it",
     "~task.limit": "task.limit cannot be removed",
