@@ -1,6 +1,7 @@
 """Checks of the machine that a run needs: packages, clock, disk."""
 
 import platform
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ LEAST_BYTES, FEW_BYTES = 500_000_000, 5_000_000_000
 LEAST_FILES = 10_000
 CLOCK_S = 5.0
 SLOW_MS = 50.0
+_PINNED = PROJECT / "constraints.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +63,14 @@ def _packages() -> Iterator[DoctorCheck]:
         )
         return
     core = [one for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})]
+    tested = f"pip install -c {shlex.quote(str(_PINNED))} cairn-harness"  # of a checkout as of a wheel: it is there
     bad = [f"{one} ({_installed(one.name) or 'missing'})" for one in core if not _meets(one)]
     if bad:
-        fix = "pip install -c constraints.txt -e ."
-        yield DoctorCheck(about="packages", says=f"not as required: {', '.join(bad)}", fix=fix, fine=False)
+        yield DoctorCheck(about="packages", says=f"not as required: {', '.join(bad)}", fix=tested, fine=False)
         return
     other = [f"{name} {_installed(name)} (tested with {pin})" for name, pin in _pins(core) if _installed(name) != pin]
     if other:
-        advice = "pip install -c constraints.txt -e . installs the tested versions"
+        advice = f"{tested} installs the tested versions"
         yield DoctorCheck(about="packages", says=f"all required ones; {', '.join(other)}", fix=advice)
     else:
         yield DoctorCheck(about="packages", says=f"all {len(core)} as tested")
@@ -87,8 +89,7 @@ def _installed(name: str) -> str | None:
 
 
 def _pins(core: list[Requirement]) -> Iterator[tuple[str, str]]:
-    path = PROJECT / "constraints.txt"
-    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+    lines = _PINNED.read_text("utf-8").splitlines() if _PINNED.is_file() else []
     pinned = {name.lower(): pin for name, found, pin in (line.partition("==") for line in lines) if found}
     yield from ((one.name, pinned[one.name.lower()]) for one in core if one.name.lower() in pinned)
 

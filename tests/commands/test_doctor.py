@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shlex
 import subprocess
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -127,6 +128,19 @@ def test_a_place_that_cannot_be_written_is_a_finding(tmp_path: Path) -> None:
     found = {finding.about: finding for finding in machine(tmp_path / "file" / "results")}
     assert not found["disk"].fine
     assert "run.root" in found["disk"].fix
+
+
+@pytest.mark.parametrize("installed", ["99.0", None])
+def test_the_tested_versions_are_installed_by_a_command_that_any_folder_knows(
+    installed: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside a wheel there is no checkout, neither here nor elsewhere."""
+    monkeypatch.setattr("harness.commands.machine._installed", lambda name: installed)
+    monkeypatch.chdir(tmp_path)
+    found = {finding.about: finding for finding in machine(tmp_path)}
+    command = shlex.split(found["packages"].fix)
+    assert command[:3] == ["pip", "install", "-c"] and command[4] == "cairn-harness"
+    assert Path(command[3]).is_absolute() and Path(command[3]).is_file()
 
 
 def test_looking_leaves_a_folder_as_it_was(tmp_path: Path) -> None:
