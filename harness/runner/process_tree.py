@@ -192,4 +192,4 @@ def _is_hook_at_work(process: psutil.Process, run: str) -> bool:
 
 
 def _name(folder: Path) -> str:
-    return hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    return hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]

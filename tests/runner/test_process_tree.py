@@ -112,3 +112,8 @@ def test_a_start_ends_what_an_earlier_one_left_and_spares_what_it_has_started_it
     assert mine.poll() is None
     mine.kill()
     mine.wait()
+
+
+def test_a_folder_whose_name_is_not_utf_8_has_a_mark(tmp_path: Path) -> None:
+    """As one that was made under Latin-1, or any with an umlaut where the locale is ASCII."""
+    assert marks(tmp_path / os.fsdecode(b"M\xfcller"), 0) != marks(tmp_path / "Muller", 0)
