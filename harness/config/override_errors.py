@@ -107,6 +107,12 @@ def _unknown_choice(found: re.Match[str], error: Exception) -> str:
     return f"{group}={choice} is unknown{f'; did you mean {near}' if near else ''}; choose one of {', '.join(options)}"
 
 
+def _unknown_default(found: re.Match[str], _: Exception) -> str:
+    file, name = found.groups()
+    choice = name.rpartition("/")[2]
+    return f"{file}.yaml: its defaults name {choice}, and there is no file {name}.yaml; correct the name"
+
+
 def _no_choice(found: re.Match[str], _: Exception) -> str:
     given = {"NoneType": "null", "int": "a number", "float": "a number", "bool": "true or false"}.get(found[1], "none")
     return f"a group of settings (task, agent, llm, judge, …) takes a name, as in judge=none, and was given {given}"
@@ -177,6 +183,10 @@ def _wrong_type_in_file(found: re.Match[str], error: Exception) -> str:
     return f"{file}.yaml: {_key_of(error)}: {value} is not {_TYPES.get(kind, f'of type {kind}')}; correct it"
 
 
+def _not_a_list_in_file(found: re.Match[str], error: Exception) -> str:
+    return f"{found[1]}.yaml: {_key_of(error)}: is not a list; write its entries one a line, each after a dash"
+
+
 def _wrong_in_file(found: re.Match[str], error: Exception) -> str:
     return f"{found[1]}.yaml: {_key_of(error)}: {found[2]}; correct it"
 
@@ -220,10 +230,12 @@ _IN_FILE = r"In '([^']+)': ValidationError raised while composing config: "
 _KNOWN: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Exception], str]], ...] = (
     (re.compile(r"Could not override '([^']+)'"), _unknown_key),
     (re.compile(r"Could not find '([^']+)'"), _unknown_choice),
+    (re.compile(r"In '([^']+)': Could not (?:find|load) '([^']+)'"), _unknown_default),
     (re.compile(r"Config group override must be a string or a list\. Got (\w+)"), _no_choice),
     (re.compile(r"In '([^']+)': ConfigKeyError raised while composing config: Key '[^']*' not in"), _unknown_in_file),
     (re.compile(rf"{_IN_FILE}Value '(.*?)' of type '\w+' could not be converted to (\w+)"), _wrong_type_in_file),
     (re.compile(rf"{_IN_FILE}Value '(.*?)' is not a valid (\w+)"), _wrong_type_in_file),
+    (re.compile(rf"{_IN_FILE}Invalid value assigned: \w+ is not a ListConfig"), _not_a_list_in_file),
     (re.compile(rf"{_IN_FILE}(.*)"), _wrong_in_file),
     (re.compile(r"has missing mandatory value: (\w+)"), _not_given),
     (re.compile(r"merging override (.+?) Value '(.*?)' of type '\w+' could not be converted to (\w+)"), _wrong_type),

@@ -72,6 +72,25 @@ def test_of_a_wrong_file_of_ones_own_file_and_field_are_named(tmp_path: Path, co
     assert "\n" not in str(caught.value) and not any(word in str(caught.value) for word in HYDRAS_WORDS)
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            "defaults: [drect, _self_]\n",
+            "agent/mine.yaml: its defaults name drect, and there is no file agent/drect.yaml;",
+        ),
+        ("name: mine\nexamples: hi\n", "agent/mine.yaml: agent.examples: is not a list; write its entries one a line"),
+    ],
+)
+def test_of_a_wrong_prompt_of_ones_own_file_and_field_are_named(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "mine.yaml").write_text(content)
+    with pytest.raises(ConfigError) as caught:
+        configured(["agent=mine"], tmp_path)
+    assert said in str(caught.value)
+    assert not any(word in str(caught.value) for word in HYDRAS_WORDS)
+
+
 def test_a_key_of_a_login_is_looked_for_among_those_of_a_login() -> None:
     with pytest.raises(ConfigError, match=r"did you mean sites\.shop\.login\.submit"):
         configured(["sites.shop.login.sumbit=a"])
