@@ -64,6 +64,8 @@ def mappings(values: Any) -> list[Mapping[str, Any]]:
 
 
 def count(value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():  # in JSON `10.0` is the number `10`
+        value = int(value)
     return value if isinstance(value, int) and 0 < value <= _MOST_TOKENS else 0
 
 

@@ -257,6 +257,12 @@ async def test_tokens_that_were_not_counted_cost_an_unknown_amount_and_never_not
     assert cost(reply.usage.cost_usd, reply.usage.priced) == "unknown"
 
 
+async def test_a_whole_number_of_tokens_counts_also_where_json_has_it_with_a_fraction() -> None:
+    usage = {"prompt_tokens": 10.0, "completion_tokens": 1e1}
+    reply = await answered(json.loads(said({"content": "x"}, usage=usage).body))
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.priced) == (10, 10, True)
+
+
 async def test_a_model_without_a_price_costs_an_unknown_amount() -> None:
     body = json.loads(said({"content": "x"}, usage={"prompt_tokens": 5, "completion_tokens": 1}).body)
     reply = await answered(body, model="of/nobody")
