@@ -12,7 +12,6 @@ if __name__ == "__main__":
 import asyncio
 import logging
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -61,7 +60,7 @@ from harness.runner.executors.worker_messages import (
     WorkerSetup,
 )
 from harness.runner.process_tree import kill_children
-from harness.runner.shutdown import ShutdownSignal
+from harness.runner.shutdown import ShutdownSignal, stop_signals
 from harness.secrets.redacting_stream import redact_output
 from harness.secrets.redaction import RedactingFormatter, Redactor
 from harness.working_time import run_in_working_time, working_s
@@ -160,7 +159,7 @@ async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
     Thread(target=wire.listen, args=(said, loop), daemon=True).start()
     # Slurm and systemd send it to every process of a run. It ends nothing that is under way here, and that the browser
     # dies of it costs no attempt. If only this worker was meant, its supervisor starts another one.
-    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for one in stop_signals():
         loop.add_signal_handler(one, stopping.ask)
     where = EmbeddedServers(sites_port=setup.sites_port, base_url=setup.base_url)
     check_reach(where)

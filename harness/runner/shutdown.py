@@ -18,6 +18,12 @@ _ONE_S = 0.1
 """Signals within so many seconds are one request; nobody presses Ctrl-C twice as fast."""
 
 
+def stop_signals() -> list[signal.Signals]:
+    """The signals that ask a run to stop; a hang-up that is ignored (nohup) stays ignored."""
+    hangs_up = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
+    return [signal.SIGINT, signal.SIGTERM, *hangs_up]
+
+
 class ShutdownSignal:
     """True after a request to stop: running steps are finished, and nothing new begins."""
 
@@ -82,8 +88,8 @@ class ShutdownSignal:
         """Let SIGINT, SIGTERM and SIGHUP ask; a second SIGINT or SIGTERM cancels the task that listens.
 
         May be nested: a library that takes over the signals meanwhile (Ray does) has them until the inner one begins,
-        and the outer one hears them again when it ends. A hang-up that is ignored (nohup) stays ignored, and one that
-        comes twice, from the terminal and from the shell, is one.
+        and the outer one hears them again when it ends. A hang-up that comes twice, from the terminal and from the
+        shell, is one.
         """
         loop, task, outer = asyncio.get_running_loop(), asyncio.current_task(), self._listening
 
@@ -95,11 +101,7 @@ class ShutdownSignal:
             elif task is not None and number is not signal.SIGHUP and time.monotonic() - self._heard_at >= _ONE_S:
                 task.cancel()
 
-        self._listening = {
-            number: partial(hear, number)
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
-        }
+        self._listening = {number: partial(hear, number) for number in stop_signals()}
         _listen(loop, self._listening)
         try:
             yield

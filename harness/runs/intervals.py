@@ -33,6 +33,11 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def is_point(self) -> bool:
+        """Whether its standard error is 0, as of a kappa where one always says the same: that is no certainty."""
+        return self.low == self.high
+
 
 def wilson(passed: int, total: int) -> Interval:
     """Wilson's score interval of a rate; with nothing counted, all is possible.

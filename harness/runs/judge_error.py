@@ -150,7 +150,7 @@ def shown(found: Interval | None, *, percent: bool = True) -> str:
     """A value with its interval; `-` where it is not defined."""
     if found is None:
         return "-"
-    if found.low == found.high:  # of a kappa where judge or people always say the same: that is no certainty
+    if found.is_point:
         return f"{found.value:.2f} (no interval: the standard error is 0)"
     if not percent:
         return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from harness.runner import shutdown
-from harness.runner.shutdown import ShutdownSignal
+from harness.runner.shutdown import ShutdownSignal, stop_signals
 
 
 @pytest.mark.parametrize(("is_one", "stops_now"), [(True, False), (False, True)])
@@ -29,3 +29,14 @@ async def test_a_signal_that_a_wrapper_sends_twice_is_one_request(
     await asyncio.wait([run])
     assert (stopping(), run.cancelled()) == (True, stops_now)
     assert told == ["stopping after the current steps; press Ctrl-C again to stop now"]
+
+
+def test_a_hang_up_that_is_ignored_asks_for_no_end() -> None:
+    """As under nohup, which workers inherit."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert stop_signals() == [signal.SIGINT, signal.SIGTERM]
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        assert stop_signals() == [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -151,8 +151,7 @@ def _agreement(one: "PairAgreement") -> tuple[str, ...]:
         if kappa is None
         else (
             f"{kappa.value:.2f}",
-            # As of a single episode, or where all agree: that is no certainty.
-            "none: the standard error is 0" if kappa.low == kappa.high else f"{kappa.low:.2f} to {kappa.high:.2f}",
+            "none: the standard error is 0" if kappa.is_point else f"{kappa.low:.2f} to {kappa.high:.2f}",
         )
     )
     return one.field, f"{one.first}, {one.second}", str(one.episodes), str(one.same), *shown
