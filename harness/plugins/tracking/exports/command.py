@@ -65,9 +65,9 @@ def _check_options(options: argparse.Namespace) -> None:
     """Raises: ConfigError: An option of another format is given, which would change nothing."""
     for name, group in options.groups.items():
         for action in group._group_actions if name != options.format else ():
-            # Options that are not given have the default, unless argparse reads it from a text.
+            # What is not given is the very object that stands as default, unless argparse reads it from a text.
             is_read = isinstance(action.default, str) and action.type is not None
-            if not is_read and getattr(options, action.dest, action.default) != action.default:
+            if not is_read and getattr(options, action.dest, action.default) is not action.default:
                 option = action.option_strings[0]
                 raise ConfigError(f"{option} is for harness export {name}; leave it out for {options.format}")
 
