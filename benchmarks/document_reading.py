@@ -10,10 +10,8 @@ import asyncio
 import sys
 from collections.abc import Collection
 
-from playwright.async_api import Browser
-
 from benchmarks.documents import DOCUMENTS, LONG, Document, installed
-from benchmarks.observation import Times, compare, new_page, warm_browser
+from benchmarks.observation import Browsers, Times, compare, new_page, warm_browsers
 from benchmarks.results import NotInstalled, Rows, parser, say, tell
 
 OFFSETS = (0.0, 0.5, 1.0)
@@ -21,14 +19,16 @@ OFFSETS = (0.0, 0.5, 1.0)
 TO = "(share) => scrollTo(0, share * (document.documentElement.scrollHeight - innerHeight))"
 
 
-async def read(browser: Browser, document: Document, *, runs: int, sample: int) -> Times:
+async def read(browsers: Browsers, document: Document, *, runs: int, sample: int) -> Times:
     """At all offsets."""
     every = Times()
-    async with new_page(browser) as (page, cdp):
-        await page.goto(document.path.as_uri())
+    async with new_page(browsers.ours) as ours, new_page(browsers.bare) as bare:
+        for one in (ours, bare):
+            await one.page.goto(document.path.as_uri())
         for share in OFFSETS:
-            await page.evaluate(TO, share)
-            every.add(await compare(page, cdp, runs=runs, sample=sample))
+            for one in (ours, bare):
+                await one.page.evaluate(TO, share)
+            every.add(await compare(ours, bare, runs=runs, sample=sample))
     return every
 
 
@@ -44,9 +44,9 @@ async def measure(*, long: bool = False, pages: Collection[str] = (), runs: int 
             raise NotInstalled(left_out)
         say(f"document reading: {left_out}")
     found: Rows = {}
-    async with warm_browser() as browser:
+    async with warm_browsers() as browsers:
         for document in present:
-            times = await read(browser, document, runs=runs, sample=sample)
+            times = await read(browsers, document, runs=runs, sample=sample)
             found |= times.rows(f"document reading, {document.package}/{document.name.removesuffix('.html')}")
     return found
 

@@ -4,10 +4,11 @@ document the page holds and how many elements it has, as it is in a run, where b
 prepares for a fresh page while that loads.
 
 Run: `python -m benchmarks.observation [--rows 2 15 40 50 100 1000 5000 20000] [--menus 750] [--pages FILE_OR_FOLDER …]
-[--runs 7] [--sample 3000]`. All ways read the same page in the same browser in turn; ratios of medians are what counts.
-WebArena's way takes minutes on long pages, so beyond `--sample` nodes it is measured on every k-th node and scaled (the
-row says "scaled"). Text is compared on every page that is read in full; where it differs, there is no row. On short
-pages the first observation of a fresh page is measured too, when Chromium builds its tree.
+[--runs 7] [--sample 3000]`. The ways read the same page in turn, WebArena's after the others, as what it leaves behind
+burdens who reads next; ratios of medians are what counts. WebArena's way takes minutes on long pages, so beyond
+`--sample` nodes it is measured on every k-th node and scaled (the row says "scaled"). Text is compared on every page
+that is read in full; where it differs, there is no row. On short pages the first observation of a fresh page is
+measured too, when Chromium builds its tree.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from playwright.async_api import Browser, CDPSession, Page, async_playwright
 
@@ -29,6 +30,7 @@ from benchmarks.reference import Labels, observe
 from benchmarks.reference import measure as measure_node
 from benchmarks.results import Rows, parser, tell, timed
 from harness.browser.driver import executable
+from harness.browser.driver.driver_start import start_driver
 from harness.browser.reading.frames import FrameDocument, ReadHints
 from harness.browser.rendering.observer import Observer
 
@@ -39,9 +41,7 @@ MENUS = (750,)
 SHORT = 20_000
 """Most elements of a page on which every way is measured in each run, and the first observation as well."""
 SLOW_RUNS = 3
-"""Most runs of the ways we are compared with on longer pages; the last ones, as their answers of hundreds of megabytes
-burden who reads next.
-"""
+"""Most runs of the ways we are compared with on longer pages."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,6 +86,17 @@ class Times:
         return found
 
 
+class Browsers(NamedTuple):
+    ours: Browser
+    """As a run has it."""
+    bare: Browser
+
+
+class OpenPage(NamedTuple):
+    page: Page
+    cdp: CDPSession
+
+
 async def seconds(call: Callable[[], Awaitable[Any]]) -> float:
     started = time.perf_counter()
     await call()
@@ -111,11 +122,10 @@ async def ask_for_both(cdp: CDPSession) -> None:
 
 
 async def read_slowly(cdp: CDPSession, sample: int, times: Times) -> None:
-    """One call for the whole tree, then the rest of WebArena's way on at most about `sample` nodes."""
+    """WebArena's way: one call for the whole tree, then the rest on at most about `sample` nodes."""
     started = time.perf_counter()
     nodes = (await cdp.send("Accessibility.getFullAXTree"))["nodes"]
     tree = time.perf_counter() - started
-    times.tree.append(tree)
     backends = [node["backendDOMNodeId"] for node in nodes[1:] if "backendDOMNodeId" in node]
     step = max(1, len(backends) // sample)
     started = time.perf_counter()
@@ -126,13 +136,16 @@ async def read_slowly(cdp: CDPSession, sample: int, times: Times) -> None:
     times.nodes, times.is_scaled = len(nodes), step > 1
 
 
-async def compare(page: Page, cdp: CDPSession, *, runs: int, sample: int) -> Times:
-    """Read the page as it stands, in every way.
+async def compare(ours: OpenPage, bare: OpenPage, *, runs: int, sample: int) -> Times:
+    """Read the page as it stands in both browsers, in every way.
 
     Raises:
         SystemExit: Our text is not that of WebArena's way.
     """
-    await Observer(dialect="webarena", viewport=VIEWPORT).read(page, cdp)  # builds Chromium's tree, whoever asks first
+    page, cdp = ours
+    # Builds Chromium's tree, whoever asks first.
+    await Observer(dialect="webarena", viewport=VIEWPORT).read(page, cdp)
+    await ask_for_both(bare.cdp)
     times = Times()
     observers = {dialect: Observer(dialect=dialect, viewport=VIEWPORT) for dialect in ("webarena", "cairn")}
     known = await hints(page, cdp)
@@ -141,8 +154,10 @@ async def compare(page: Page, cdp: CDPSession, *, runs: int, sample: int) -> Tim
         times.ours.append(await seconds(lambda: observers["webarena"].read(page, cdp, known)))
         times.cairn.append(await seconds(lambda: observers["cairn"].read(page, cdp, known)))
         if times.is_short or run >= runs - SLOW_RUNS:
-            times.pair.append(await seconds(lambda: ask_for_both(cdp)))
-            await read_slowly(cdp, sample, times)
+            times.pair.append(await seconds(lambda: ask_for_both(bare.cdp)))
+            times.tree.append(await seconds(lambda: bare.cdp.send("Accessibility.getFullAXTree")))
+    for _ in range(runs if times.is_short else min(runs, SLOW_RUNS)):
+        await read_slowly(bare.cdp, sample, times)
     if not times.is_scaled:
         text = (await Observer(dialect="webarena", viewport=VIEWPORT).read(page, cdp)).text
         if text != (await observe(cdp, viewport=VIEWPORT, label=Labels())).text:
@@ -150,34 +165,41 @@ async def compare(page: Page, cdp: CDPSession, *, runs: int, sample: int) -> Tim
     return times
 
 
-async def look_first(browser: Browser, address: str, *, runs: int, times: Times) -> None:
+async def look_first(browsers: Browsers, address: str, *, runs: int, times: Times) -> None:
     """Open the page anew for every look, so that Chromium has no tree of it yet; ours is prepared while it loads."""
     observer = Observer(dialect="webarena", viewport=VIEWPORT)
     for _ in range(runs):
-        async with new_page(browser) as (page, cdp):
+        async with new_page(browsers.ours) as (page, cdp):
             await page.goto(address, wait_until="commit")
             await observer.prepare(cdp, await held(cdp))
             await page.wait_for_load_state()
             times.first.append(await seconds(partial(observer.read, page, cdp, await hints(page, cdp))))
-        async with new_page(browser) as (page, cdp):
+        async with new_page(browsers.bare) as (page, cdp):
             await page.goto(address)
             times.first_pair.append(await seconds(lambda: ask_for_both(cdp)))
 
 
 @asynccontextmanager
-async def warm_browser() -> AsyncIterator[Browser]:
+async def warm_browsers() -> AsyncIterator[Browsers]:
     args = [*ARGS, "--no-sandbox"] if os.geteuid() == 0 else ARGS
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=executable.find(), args=args)
-        yield browser
-        await browser.close()
+        driver = await start_driver()
+        try:
+            ours, bare = [
+                await one.chromium.launch(executable_path=executable.find(), args=args) for one in (driver, playwright)
+            ]
+            yield Browsers(ours, bare)
+            await ours.close()
+            await bare.close()
+        finally:
+            await driver.stop()
 
 
 @asynccontextmanager
-async def new_page(browser: Browser) -> AsyncIterator[tuple[Page, CDPSession]]:
+async def new_page(browser: Browser) -> AsyncIterator[OpenPage]:
     context = await browser.new_context(viewport={"width": VIEWPORT[0], "height": VIEWPORT[1]})
     page = await context.new_page()
-    yield page, await context.new_cdp_session(page)
+    yield OpenPage(page, await context.new_cdp_session(page))
     await context.close()
 
 
@@ -197,13 +219,14 @@ async def measure(
         read = {name: Path(folder, f"{name}.html") for name in made}
         for name, path in read.items():
             path.write_text(made[name], encoding="utf-8")
-        async with warm_browser() as browser:
+        async with warm_browsers() as browsers:
             for name, path in (read | {file.name: file.resolve() for file in files}).items():
-                async with new_page(browser) as (page, cdp):
-                    await page.goto(path.as_uri())
-                    times = await compare(page, cdp, runs=runs, sample=sample)
+                async with new_page(browsers.ours) as ours, new_page(browsers.bare) as bare:
+                    for one in (ours, bare):
+                        await one.page.goto(path.as_uri())
+                    times = await compare(ours, bare, runs=runs, sample=sample)
                 if times.is_short:
-                    await look_first(browser, path.as_uri(), runs=runs, times=times)
+                    await look_first(browsers, path.as_uri(), runs=runs, times=times)
                 found |= times.rows(f"observation, {name}")
     return found
 

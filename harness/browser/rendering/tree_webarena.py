@@ -45,13 +45,13 @@ def print_tree(
     while stack:
         key, depth = stack.pop()
         node = by_key[key]
-        line = None if key in hidden else _line(node)
-        if line is not None:
+        worded = None if key in hidden else _worded(node)
+        if worded is not None:
+            role, name, line = worded
             printed = label(node)
             lines.append("\t" * depth + f"[{printed}] {line}")
             # WebArena looks the DOM node up after it has printed the line: without one, no address and no indent.
             if "backendDOMNodeId" in node:
-                role, name = value_of(node, "role"), value_of(node, "name")
                 shown[printed] = RenderedLine(node=node, role=role, name=name, line=line, box=boxes[key], depth=depth)
                 depth += 1
         stack.extend((child, depth) for child in reversed(node["childIds"]) if child in by_key)
@@ -71,7 +71,7 @@ def _check_references(nodes: Sequence[AXNode], by_key: Mapping[str, AXNode], hid
 def _box(node: AXNode, rects: Rects) -> Box | None:
     if "backendDOMNodeId" not in node:
         return None
-    return ROOT_BOX if value_of(node, "role") == "RootWebArea" else rects.get(node["nodeId"])
+    return ROOT_BOX if node.get("role", {}).get("value") == "RootWebArea" else rects.get(node["nodeId"])
 
 
 def is_seen(box: Box | None, viewport: tuple[int, int]) -> bool:
@@ -83,7 +83,8 @@ def is_seen(box: Box | None, viewport: tuple[int, int]) -> bool:
     return across * down / box[2] * box[3] >= 0.6
 
 
-def _line(node: AXNode) -> str | None:
+def _worded(node: AXNode) -> tuple[str, str, str] | None:
+    """Role, name and line of a node; None = it is not printed."""
     role, name = value_of(node, "role"), value_of(node, "name")
     if role is None or name is None:
         return None
@@ -94,7 +95,8 @@ def _line(node: AXNode) -> str | None:
     )
     if not name.strip() and (role == "listitem" if properties else role in _BLANK_ROLES):
         return None
-    return cut(f"{role} {name!r} {properties}" if properties else f"{role} {name!r}", MAX_LINE_CHARS)
+    line = f"{role} {name!r} {properties}" if properties else f"{role} {name!r}"
+    return role, name, cut(line, MAX_LINE_CHARS)
 
 
 def _cleaned(text: str) -> str:

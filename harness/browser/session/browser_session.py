@@ -226,6 +226,10 @@ class BrowserSession:
         self.settler.watch(self.tabs.current)
         self.traffic.action_begins()
 
+    async def arrive(self) -> Tab:
+        """Settle as far as an observation needs it, which waits for the rest; see `Settler.reach`."""
+        return (await self.settler.reach(early=True, meanwhile=self._prepare)).tab
+
     async def look(self, *, image: bool = False, recorded: Observation | None = None) -> LiveObservation:
         """Settle, and observe the current tab.
 

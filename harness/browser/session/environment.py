@@ -428,7 +428,7 @@ class BrowserEnvironment:
                     raise SiteUnavailable(
                         refused + (self._visits.why_refused(url) or outcome.why.removeprefix(refused))
                     )
-                tab = (await self._window.settler.reach(early=True)).tab  # the observation waits for the rest
+                tab = await self._window.arrive()
                 await tab.cdp.send("Page.resetNavigationHistory")
             await self._visits.settle()
         await self._check_sites()

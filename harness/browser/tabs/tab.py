@@ -17,7 +17,7 @@ from playwright.async_api import CDPSession, Error, Frame, Page
 from harness.browser.driver.cdp_receive import fast_listener
 from harness.browser.driver.cdp_send import sender
 from harness.browser.network.sending import SendingWatch
-from harness.browser.reading.document_client import WORLD
+from harness.browser.reading.document_client import WORLD, together
 from harness.browser.reading.frames import FrameDocument
 from harness.browser.tabs.storage import Feed, Storage
 from harness.codec import JsonObject
@@ -189,11 +189,10 @@ class Tab:
         ):
             cdp.on(f"Page.{event}", fast_listener(listener))
         self.feed = Feed(cdp, self._storage)
-        await self.feed.begin()
-        await cdp.send("Page.enable")
-        if self._sending is not None:
-            await self._sending.attach(cdp)
-        tree: Mapping[str, Any] = await cdp.send("Page.getFrameTree")
+        ask = sender(cdp)
+        sending = [] if self._sending is None else [self._sending.attach(cdp)]
+        # At the same time: a window took 2 ms longer to open when each waited for the one before.
+        _, tree, *_ = await together(self.feed.begin(), ask("Page.getFrameTree"), ask("Page.enable"), *sending)
         self._main = tree["frameTree"]["frame"]["id"]
         self._loader = tree["frameTree"]["frame"]["loaderId"]
         return cdp
