@@ -4,7 +4,7 @@ Every request, retries included, is counted in the reply's usage; a price is att
 stream, does not remember, and does not know what it is asked. `exchange` sends what is made here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -123,7 +123,7 @@ def guessed_tokens(body: Any) -> int:
             is_picture = value.startswith("data:image/")
             pictures += is_picture
             characters += 0 if is_picture else len(value)
-        elif isinstance(value, Mapping):
+        elif isinstance(value, dict):
             waiting += value.values()
         elif isinstance(value, list | tuple):
             waiting += value
