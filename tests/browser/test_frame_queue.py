@@ -167,6 +167,20 @@ async def test_two_episodes_at_once_have_their_frames(web: Web, on_demand: Chrom
     await asyncio.gather(play(), play())
 
 
+@pytest.mark.browser
+@needs_shell
+async def test_who_watches_sees_the_page_while_nothing_else_is_rendered(web: Web, on_demand: ChromiumPool) -> None:
+    web.page("/", "<button onclick=\"document.body.style.background='#063'\">green</button>")
+    async with visiting(on_demand, web) as visit:
+        white = await visit.env.glance()
+        assert white is not None and await visit.env.glance() == white
+        await asyncio.gather(visit.click("button", "green"), *(visit.env.glance() for _ in range(3)))
+        green = await visit.env.glance()
+        assert green is not None and green != white
+        frames = visit.env._window._frames
+        assert frames is not None and not frames._rendering
+
+
 @pytest.mark.slow
 @pytest.mark.browser
 @needs_shell

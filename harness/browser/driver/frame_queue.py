@@ -11,7 +11,8 @@ Why: docs/decisions/browser.md#frames-on-demand-come-from-one-queue-per-browser
 
 import asyncio
 import logging
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from playwright.async_api import BrowserContext, CDPSession, Error, Page
@@ -114,6 +115,17 @@ class ContextFrames:
             rendering.cancel()
         self._rendering.clear()
 
+    @asynccontextmanager
+    async def rendered(self, page: Page) -> AsyncIterator[None]:
+        """Render one page for a look at it, also where nothing else is rendered; `rest` ends that, too."""
+        if was_still := page not in self._rendering:
+            self._begin(page)
+        try:
+            yield
+        finally:
+            if was_still and not self._is_awake:
+                self._end(page)
+
     def _opened(self, page: Page) -> None:
         page.on("close", self._closed)
         if self._is_awake:
@@ -121,11 +133,15 @@ class ContextFrames:
 
     def _closed(self, page: Page) -> None:
         self._sessions.pop(page, None)
+        self._end(page)
+
+    def _end(self, page: Page) -> None:
         if (rendering := self._rendering.pop(page, None)) is not None:
             rendering.cancel()
 
     def _begin(self, page: Page) -> "asyncio.Future[None]":
         """Render this page; done with its first frame."""
+        self._end(page)
         first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._rendering[page] = rendering = asyncio.create_task(self._render(page, first))
         rendering.add_done_callback(lambda _: first.cancel())

@@ -6,7 +6,7 @@ A context reuses nothing of an earlier one. Observations contain canonical addre
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -188,7 +188,10 @@ class BrowserSession:
 
     async def glance(self) -> bytes | None:
         """See `WatchableEnvironment`."""
-        return None if (tab := self._current()) is None else await glance(tab, limit_s=_GLANCES_WITHIN_S)
+        if (tab := self._current()) is None:
+            return None
+        async with nullcontext() if self._frames is None else self._frames.rendered(tab.page):
+            return await glance(tab, limit_s=_GLANCES_WITHIN_S)
 
     async def is_at_password(self) -> bool:
         """See `WatchableEnvironment`."""
