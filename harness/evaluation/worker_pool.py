@@ -79,8 +79,8 @@ async def build_workers(
                 for _ in numbers
             ]
         )
-        for browser in browsers:
-            browser.begin()
+        for number, browser in zip(numbers, browsers, strict=True):
+            browser.begin(number * lanes)
         models = await _models(context, closing, progress, numbers.start * lanes)
         further = build_evaluators(config, benchmark)
         evaluators = await _evaluators(context, models, further)

@@ -45,10 +45,11 @@ class BrowserSettings:
     # By polling: ulimit counts address space, cgroups need rights, and V8's own limit counts only its heap.
     max_memory_mb: float | None = setting(1024.0, measured=False, bounds=ValueRange(128, 1 << 20))
     """A page that holds more memory (resident) is ended, which its own task sees as a crash; null = no bound."""
-    # On demand, the pages of a browser get their frames from one queue, which couples its lanes.
+    # On demand, each lane has a browser of its own, as the pages of one get their frames one after the other.
     rendering: str = setting("always", choices=("always", "on_demand"), added=True)
-    """`on_demand`: pages are not rendered while the model thinks, so that animations cost nothing; where the browser is
-    another than the headless shell, or the agent drives it (`agent.browser=cdp`), it is `always`.
+    """`on_demand`: pages are not rendered while the model thinks, so that animations cost nothing, and each lane has a
+    browser of its own; where the browser is another than the headless shell, or the agent drives it
+    (`agent.browser=cdp`), it is `always`.
     """
     time: str = setting("running", choices=("running", "stopped"), added=True)
     """`stopped`: clocks, timers and animations of pages stand still while the model thinks, so that a slow model and a

@@ -89,8 +89,8 @@ class Lodger(ChromiumPool):
         super().__init__(*args, **how)
         self._host = host
 
-    async def _running(self) -> Any:
-        return await self._host._running()
+    async def _running(self, lane: int) -> Any:
+        return await self._host._running(lane)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -170,9 +170,9 @@ class Visit:
 
 
 @asynccontextmanager
-async def visiting(pool: ChromiumPool, web: Web, *paths: str, **fields: Any) -> AsyncIterator[Visit]:
+async def visiting(pool: ChromiumPool, web: Web, *paths: str, lane: int = 0, **fields: Any) -> AsyncIterator[Visit]:
     """Stand on a task's start pages."""
     task = a_task(web, *paths, **fields)
-    async with pool.open(task, 0) as env:
+    async with pool.open(task, lane) as env:
         restored = await env.restore(task, Episode())
         yield Visit(env, restored.view)

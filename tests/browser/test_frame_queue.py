@@ -6,15 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import pytest_asyncio
-from playwright.async_api import Error
 
 from benchmarks.idle_pages import PAGES, differing, pool_on, served
-from harness.browser.driver import executable, frame_queue
+from harness.actions import InvalidAction
+from harness.browser.driver import executable
 from harness.browser.driver.frame_queue import FrameQueue
 from harness.browser.session.chromium import ChromiumPool
+from harness.errors import BrowserCrashed
 from tests.browser.conftest import QUICK, Asked, Web, html, visiting
+from tests.waiting import alive, until
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 PATIENT = replace(QUICK, settle_timeout_s=30.0, action_timeout_s=30.0, navigation_timeout_s=30.0, step_deadline_s=150.0)
@@ -60,22 +63,6 @@ async def test_no_frame_begins_before_another_has_ended_though_nobody_waits_for_
     assert log == ["slow begins", "slow ends", "other begins", "other ends"]
 
 
-async def test_a_script_that_holds_up_the_frames_of_other_episodes_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_queue, "_LONG_S", 0.01)
-    monkeypatch.setattr(frame_queue, "_LOST_S", 0.01)
-    queue, log = FrameQueue(), list[str]()
-    hung: Any = Session(log, "hung")
-    other: Any = Session(log, "other")
-    other.may_answer.set()
-    for frames in ("one", "two"):
-        queue.note(frames, is_awake=True)  # type: ignore[arg-type]
-    with pytest.raises(Error, match="not rendered in time"):
-        await queue.give(hung)
-    assert "hung Runtime.terminateExecution" in log
-    await queue.give(other)
-    assert log[-1] == "other ends"
-
-
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
@@ -91,7 +78,6 @@ async def test_a_headless_shell_is_known_by_its_name(path: str, expected: bool) 
 
 
 async def test_a_browser_that_an_agent_drives_or_that_has_windows_renders_by_itself(tmp_path: Path) -> None:
-    shell = "/usr/lib/chromium/chromium-headless-shell"
     for settings, shared, expected in (
         (ON_DEMAND, False, True),
         (ON_DEMAND, True, False),
@@ -99,7 +85,7 @@ async def test_a_browser_that_an_agent_drives_or_that_has_windows_renders_by_its
         (PATIENT, False, False),
     ):
         pool = ChromiumPool(settings, sites=lambda _: (), shared=shared)
-        assert pool._renders_on_demand(shell) is expected
+        assert pool._wants_frames is expected
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -153,18 +139,54 @@ async def test_tabs_that_a_page_opens_are_rendered_as_well(web: Web, on_demand: 
 
 @pytest.mark.browser
 @needs_shell
-async def test_two_episodes_at_once_have_their_frames(web: Web, on_demand: ChromiumPool) -> None:
+async def test_a_script_of_one_lane_does_not_hold_up_the_frames_of_another(web: Web, on_demand: ChromiumPool) -> None:
+    asked, over = asyncio.Event(), asyncio.Event()
+
+    async def hold(_: Asked) -> Any:
+        asked.set()
+        await over.wait()
+        return 200, {}, "ok"
+
+    web.pages["/hold"] = hold
+    web.pages["/busy"] = html(
+        "<p id=out>before</p><button onclick=\"const held = new XMLHttpRequest(); held.open('GET', '/hold', false);"
+        ' held.send(); out.textContent = `after ${held.responseText}`">go</button>'
+    )
     web.pages["/"] = html(
         '<p id=out>before</p><button onclick="let n = 0; (function f() { if (++n < 10) requestAnimationFrame(f);'
         " else out.textContent = 'after' })()\">go</button>"
     )
 
     async def play() -> None:
-        async with visiting(on_demand, web) as visit:
-            for _ in range(3):
-                assert "'after'" in await visit.click("button", "go")
+        async with visiting(on_demand, web, "/busy", lane=1) as visit:
+            assert "'after ok'" in await visit.click("button", "go")
 
-    await asyncio.gather(play(), play())
+    async with asyncio.TaskGroup() as both, visiting(on_demand, web) as visit:
+        both.create_task(play())
+        await asked.wait()
+        assert "'after'" in await visit.click("button", "go")
+        over.set()
+
+
+@pytest.mark.browser
+@needs_shell
+async def test_lanes_have_browsers_of_their_own_and_one_driver(web: Web) -> None:
+    web.page("/", "<p>here</p>")
+    before = set(psutil.Process().children(recursive=True))
+    async with ChromiumPool(ON_DEMAND, sites=lambda _: (web.site,)) as pool:
+        for lane in (0, 1, 0):
+            async with visiting(pool, web, lane=lane):
+                pass
+        assert pool.starts == 2
+        assert len({life.driver for life in pool._lives.values()}) == 1
+        async with visiting(pool, web, lane=1) as visit:
+            await pool._lives[1].browser.close()
+            with pytest.raises(BrowserCrashed):
+                await visit.act(InvalidAction())
+        async with visiting(pool, web, lane=1), visiting(pool, web) as visit:
+            assert "'here'" in visit.text and pool.starts == 3, "the other one works as before"
+    left = set(psutil.Process().children(recursive=True)) - before
+    await until(lambda: not alive(process.pid for process in left))
 
 
 @pytest.mark.browser

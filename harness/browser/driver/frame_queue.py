@@ -4,15 +4,15 @@ A page that an action or an observation is about is given sixty frames a second,
 looks at is given none, so its animations cost nothing. Its timers, scripts and requests go on.
 
 Chromium takes the frames of all its pages for one sequence: a second one that begins before the first has ended makes
-it end its graphics process. So there is one queue for a browser, and nobody is asked for a frame whose script runs:
-that page would keep all others waiting.
+it end its graphics process. So there is one queue for a browser, in which a page whose script runs keeps the others
+waiting, and each lane has a browser of its own.
 Why: docs/decisions/browser.md#frames-on-demand-come-from-one-queue-per-browser
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 from playwright.async_api import BrowserContext, CDPSession, Error, Page
@@ -28,29 +28,17 @@ SWITCHES = ("--enable-begin-frame-control", "--run-all-compositor-stages-before-
 _EVERY_S = 1 / 60
 _FIRST_WITHIN_S = 0.5
 """How long a page that is busy keeps an action waiting for the first frame."""
-_LONG_S = 4.0
-"""A script that holds up a frame for so long is ended, as it holds up all pages."""
-_LOST_S = 4.0
-"""A frame that does not come so long after that is not waited for any more."""
 
 
 class FrameQueue:
     """The frames of one browser."""
 
     def __init__(self) -> None:
-        # A browser for each lane would need no queue, but 100 MB of memory a lane.
         self._turn = asyncio.Lock()
-        self._awake: set[ContextFrames] = set()
         self._asked: set[asyncio.Task[None]] = set()
-
-    def note(self, frames: "ContextFrames", *, is_awake: bool) -> None:
-        (self._awake.add if is_awake else self._awake.discard)(frames)
 
     async def give(self, session: CDPSession) -> None:
         """One frame, as soon as it is this page's turn; it is given also when the caller is cancelled meanwhile."""
-        if self._is_crowded:
-            with suppress(Error):  # it is between two documents
-                await sender(session)("Runtime.evaluate", expression="0")
         self._asked.add(giving := asyncio.create_task(self._give(session)))
         giving.add_done_callback(self._asked.discard)
         giving.add_done_callback(_look_at)
@@ -59,25 +47,7 @@ class FrameQueue:
     async def _give(self, session: CDPSession) -> None:
         # Two at a time end the graphics process ("overlapping IssueExternalBeginFrame"), and some of these the browser.
         async with self._turn:
-            frame = asyncio.ensure_future(sender(session)("HeadlessExperimental.beginFrame"))
-            frame.add_done_callback(_look_at)
-            while not await _is_done(frame, _LONG_S) and not self._is_crowded:
-                pass  # nobody else waits for it, and settling ends a script that never does
-            if not frame.done():
-                logger.warning("a script of a page has held up the frames of all pages for %g s and is ended", _LONG_S)
-                ending = asyncio.ensure_future(sender(session)("Runtime.terminateExecution"))
-                ending.add_done_callback(_look_at)
-                if not await _is_done(frame, _LOST_S):
-                    raise Error("a frame was not rendered in time")
-            frame.result()
-
-    @property
-    def _is_crowded(self) -> bool:
-        return len(self._awake) > 1
-
-
-async def _is_done(asked: "asyncio.Future[Any]", limit_s: float) -> bool:
-    return bool((await asyncio.wait([asked], timeout=limit_s))[0])
+            await sender(session)("HeadlessExperimental.beginFrame")
 
 
 def _look_at(asked: "asyncio.Future[Any]") -> None:
@@ -102,7 +72,6 @@ class ContextFrames:
         if self._is_awake:
             return
         self._is_awake = True
-        self._queue.note(self, is_awake=True)
         first = [self._begin(page) for page in self._context.pages]
         if first:
             await asyncio.wait(first, timeout=_FIRST_WITHIN_S)
@@ -110,7 +79,6 @@ class ContextFrames:
     def rest(self) -> None:
         """Render nothing any more."""
         self._is_awake = False
-        self._queue.note(self, is_awake=False)
         for rendering in self._rendering.values():
             rendering.cancel()
         self._rendering.clear()

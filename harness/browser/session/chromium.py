@@ -1,4 +1,4 @@
-"""One Chromium per worker, one fresh context per episode.
+"""One Chromium per worker, one fresh context per episode; where frames are drawn on demand, one per lane.
 
 The browser starts when the first episode needs it, and again after a crash; `starts` counts. Contexts are closed, so no
 episode leaves anything for the next. A browser that does not close a context in time, or cannot open one, is replaced:
@@ -9,6 +9,7 @@ crashes, the cause is unknown: their next attempts request a separate browser.
 import asyncio
 import logging
 import os
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
@@ -100,11 +101,14 @@ class ChromiumPool:
             tell=tell,
         )
         self._pages = PageProxy(SystemProxies.named() if settings.allowed == "any" else SystemProxies())
-        self._life: _Life | None = None
-        """The browser new episodes get."""
+        self._lives: dict[int, _Life] = {}
+        """The browsers new episodes get: by lane, or the one of all lanes as that of lane 0."""
         self._replaced: list[_Life] = []
         """Browsers that no new episode gets, and that some are still in."""
-        self._launching = asyncio.Lock()
+        self._launching: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._driver: _Driver | None = None
+        """Of the browsers that new episodes get."""
+        self._driving = asyncio.Lock()
         self._beginning: asyncio.Task[_Life] | None = None
 
     async def __aenter__(self) -> "ChromiumPool":
@@ -115,16 +119,18 @@ class ChromiumPool:
     ) -> None:
         if self._beginning is not None:
             await asyncio.wait([self._beginning])
-        if self._life is not None:
-            self._replace(self._life)
+        for life in [*self._lives.values()]:
+            self._replace(life)
         while self._replaced:
             await self._end(self._replaced.pop())
         self._pages.close()
 
-    def begin(self) -> None:
-        """Start the browser without waiting for it; what is wrong with it is said when an environment is opened."""
+    def begin(self, lane: int = 0) -> None:
+        """Start the browser of a lane without waiting for it; what is wrong with it is said when an environment is
+        opened.
+        """
         # On another core the model client is imported meanwhile, which takes a second.
-        self._beginning = asyncio.create_task(self._running())
+        self._beginning = asyncio.create_task(self._running(lane))
         # Nobody may wait for it, and the loop would log its error.
         self._beginning.add_done_callback(lambda task: task.cancelled() or task.exception())
 
@@ -143,7 +149,7 @@ class ChromiumPool:
             BrowserCrashed: It does not start, or crashed with only this episode in it.
             BrowserLost: It broke while others were in it.
         """
-        life = await self._lonely() if alone else await self._running()
+        life = await self._lonely() if alone else await self._running(lane)
         sites = tuple(replace(site, url=instances.get(site.name, site.url)) for site in self._sites(lane))
         guard = Allowlist(sites, allowed=self._settings.allowed, visits=self._visits)
         async with self._used(life), AsyncExitStack() as serving:
@@ -199,26 +205,29 @@ class ChromiumPool:
 
     async def version(self) -> str:
         """Version of the browser, which is started for it if necessary."""
-        return (await self._running()).browser.version
+        return (await self._running(next(iter(self._lives), 0))).browser.version
 
-    async def _running(self) -> "_Life":
-        async with self._launching:
-            if self._life is not None and not self._life.browser.is_connected():
-                await self._forgo(self._life)
-            if self._life is None:
-                self._life = await self._start()
-            return self._life
+    async def _running(self, lane: int) -> "_Life":
+        if not self._wants_frames or not executable.is_shell(await self._path()):
+            lane = 0
+        async with self._launching[lane]:
+            life = self._lives.get(lane)
+            if life is not None and not life.browser.is_connected():
+                await self._forgo(life)
+            if lane not in self._lives:
+                self._lives[lane] = await self._start()
+            return self._lives[lane]
 
     async def _lonely(self) -> "_Life":
         """A browser for one episode only; it ends with that episode."""
         # The others do not wait: a second browser costs about 100 MB for one episode.
-        async with self._launching:
-            life = await self._start()
+        async with self._launching[0]:
+            life = await self._start(alone=True)
         self._replaced.append(life)
         return life
 
-    async def _start(self) -> "_Life":
-        life = await self._launched()
+    async def _start(self, *, alone: bool = False) -> "_Life":
+        life = await self._launched(alone=alone)
         self.starts += 1
         # A browser that nobody gets must not stay behind.
         async with AsyncExitStack() as undo:
@@ -232,7 +241,7 @@ class ChromiumPool:
             undo.pop_all()
         return life
 
-    async def _launched(self) -> "_Life":
+    async def _launched(self, *, alone: bool) -> "_Life":
         """A browser that runs. What keeps one from starting, such as a full disk, does not fail an episode.
 
         Raises:
@@ -240,45 +249,66 @@ class ChromiumPool:
         """
         for pause_s in _PAUSES_S if self.starts else _PAUSES_S[:2]:
             try:
-                return await self._try_launch()
+                return await self._try_launch(alone=alone)
             except BrowserCrashed as exc:
                 logger.warning("%s; trying again in %g s", exc, pause_s)
             await asyncio.sleep(pause_s)
         try:
-            return await self._try_launch()
+            return await self._try_launch(alone=alone)
         except BrowserCrashed as exc:
             raise UsageError(
                 f"{exc}; `harness doctor` may say why; mend this, then run the same command again"
             ) from exc
 
-    async def _try_launch(self) -> "_Life":
-        path = await asyncio.to_thread(executable.find, self._settings.executable, headless=self._settings.headless)
-        try:
-            playwright = await start_driver()
-        except Error as exc:
-            raise BrowserCrashed(f"the browser's driver does not start: {first_line(exc)}") from exc
+    async def _try_launch(self, *, alone: bool) -> "_Life":
+        path = await self._path()
+        driver = await self._driven(alone=alone)
         sandbox = os.geteuid() != 0  # Chromium refuses root its sandbox
         try:
             try:
-                return await self._launch(playwright, path, sandbox=sandbox)
+                return await self._launch(driver, path, sandbox=sandbox)
             except Error as exc:
                 if not sandbox or "sandbox" not in exc.message.lower():
                     raise
                 logger.warning("Chromium's sandbox does not work here (%s); continuing without it", first_line(exc))
-                return await self._launch(playwright, path, sandbox=False)
+                return await self._launch(driver, path, sandbox=False)
         except Error as exc:
-            await _stop(playwright)
+            await self._leave_driver(driver)
             # Asked for its version only now, so that no start is slower for it.
             await asyncio.to_thread(executable.refuse_stranger, path)
             raise BrowserCrashed(f"{path} does not start: {first_line(exc)}{last_error_line(exc)}") from exc
 
-    async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> "_Life":
+    async def _path(self) -> str:
+        return await asyncio.to_thread(executable.find, self._settings.executable, headless=self._settings.headless)
+
+    async def _driven(self, *, alone: bool) -> "_Driver":
+        """The driver for a further browser, for which it is kept until `_leave_driver`."""
+        async with self._driving:
+            driver = None if alone else self._driver
+            if driver is None:
+                try:
+                    driver = _Driver(await start_driver())
+                except Error as exc:
+                    raise BrowserCrashed(f"the browser's driver does not start: {first_line(exc)}") from exc
+            if not alone:
+                self._driver = driver
+            driver.browsers += 1
+            return driver
+
+    async def _leave_driver(self, driver: "_Driver") -> None:
+        """Stop it with its last browser, and use it for no new one: it may be what failed."""
+        self._driver = None if self._driver is driver else self._driver
+        driver.browsers -= 1
+        if not driver.browsers:
+            await driver.stop()
+
+    async def _launch(self, driver: "_Driver", path: str, *, sandbox: bool) -> "_Life":
         async with AsyncExitStack() as starting:
-            devtools, on_demand = None, self._renders_on_demand(path)
+            devtools, on_demand = None, self._wants_frames and executable.is_shell(path)
             # A debugging port has no credential: pages of this browser and every process of the machine could use it.
             if self._shared:
                 path, devtools = await starting.enter_async_context(shared_pipe(path))
-            launching = playwright.chromium.launch(
+            launching = driver.playwright.chromium.launch(
                 # The limit below leaves out the time in which this process is frozen, which the driver counts.
                 timeout=0,
                 executable_path=path,
@@ -297,13 +327,13 @@ class ChromiumPool:
                     browser = await launching
             except TimeoutError as exc:
                 raise Error(f"it did not open within {_STARTS_WITHIN_S:g} s") from exc
-        return _Life(browser, playwright, devtools, FrameQueue() if on_demand else None)
+        return _Life(browser, driver, devtools, FrameQueue() if on_demand else None)
 
-    def _renders_on_demand(self, path: str) -> bool:
-        """A process that drives the browser asks for no frames, and other Chromiums have none to give."""
-        # The queue of frames couples the lanes of a browser, so a setting has to ask for it.
-        wanted = self._settings.rendering == "on_demand" and not self._shared
-        return wanted and self._settings.headless and executable.is_shell(path)
+    @property
+    def _wants_frames(self) -> bool:
+        """Whether frames are drawn on demand where Chromium can. A process that drives the browser asks for none."""
+        # Only with a browser for each lane, so a setting has to ask for it.
+        return self._settings.rendering == "on_demand" and not self._shared and self._settings.headless
 
     async def _leave(self, environment: BrowserEnvironment, life: "_Life") -> None:
         try:
@@ -315,9 +345,11 @@ class ChromiumPool:
 
     def _replace(self, life: "_Life") -> None:
         """Give it to no new episode."""
-        if self._life is life:
-            self._life = None
-            self._replaced.append(life)
+        for lane, one in [*self._lives.items()]:
+            if one is life:
+                del self._lives[lane]
+                self._replaced.append(life)
+                self._driver = None  # the failure may be its own
 
     async def _forgo(self, life: "_Life") -> None:
         """As `_replace`, and end it if no episode is in it."""
@@ -333,14 +365,30 @@ class ChromiumPool:
                 await life.browser.close()
         except (TimeoutError, Error) as exc:
             logger.warning("the browser did not close: %s", exc)
-        await _stop(life.playwright)
+        await self._leave_driver(life.driver)
+
+
+class _Driver:
+    """A process of playwright's, through which browsers are spoken to."""
+
+    def __init__(self, playwright: Playwright) -> None:
+        self.playwright = playwright
+        self.browsers = 0
+        """That are spoken to, or are to be."""
+
+    async def stop(self) -> None:
+        try:
+            async with asyncio.timeout(_CLOSES_WITHIN_S):
+                await self.playwright.stop()
+        except (TimeoutError, Error) as exc:
+            logger.warning("the browser's driver did not stop: %s", exc)
 
 
 class _Life:
     """One started browser, with the driver it is spoken to through."""
 
     def __init__(
-        self, browser: Browser, playwright: Playwright, devtools: DevToolsPipe | None, frames: FrameQueue | None
+        self, browser: Browser, driver: _Driver, devtools: DevToolsPipe | None, frames: FrameQueue | None
     ) -> None:
         """
         Args:
@@ -348,7 +396,7 @@ class _Life:
             frames: Where its pages get their frames; None = from itself.
         """
         self.browser = browser
-        self.playwright = playwright
+        self.driver = driver
         self.devtools = devtools
         self.frames = frames
         self.clipboard = BrowserClipboard(browser)
@@ -389,11 +437,3 @@ class _Life:
         except (TimeoutError, Error):
             return False
         return True
-
-
-async def _stop(playwright: Playwright) -> None:
-    try:
-        async with asyncio.timeout(_CLOSES_WITHIN_S):
-            await playwright.stop()
-    except (TimeoutError, Error) as exc:
-        logger.warning("the browser's driver did not stop: %s", exc)

@@ -29,7 +29,7 @@ from harness.settings.browser import BrowserSettings
 
 INIT_SCRIPT = files("harness.browser.settling").joinpath("settling.js").read_text(encoding="utf-8")
 WITH_ASKED_FRAMES = f"window.__cairnFrame = 2000;\n{INIT_SCRIPT}\ndelete window.__cairnFrame;"
-"""Where frames come from a queue, which is longer the more episodes wait for theirs."""
+"""Where each frame is asked for, which takes longer on a busy machine."""
 _ASK = "(asked) => window.__cairn ? window.__cairn.quiet(...asked) : null"
 _URLS = "() => window.__cairn ? window.__cairn.urls() : []"
 _RESTED = "(ignored) => window.__cairn ? window.__cairn.rested(ignored) : true"

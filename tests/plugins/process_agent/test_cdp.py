@@ -436,7 +436,7 @@ act("stop", answer=json.dumps([name for name, held in tries.items() if not held]
 
 async def test_a_hostile_client_reaches_nothing_but_its_own_episode(tmp_path: Path, shop: Shop) -> None:
     web, pool = shop
-    browser = (await pool._running()).browser
+    browser = (await pool._running(0)).browser
     other = await browser.new_context()
     page = await other.new_page()
     await page.goto(f"http://127.0.0.1:{web.port}/")
