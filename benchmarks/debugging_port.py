@@ -33,7 +33,7 @@ async def reachable_pool(*sites: Site) -> AsyncIterator[tuple[ChromiumPool, str]
         async with ChromiumPool(
             BrowserSettings(allowed="any", screenshots=False), shared=True, sites=lambda _: sites
         ) as pool:
-            browser = (await pool._running()).browser
+            browser = (await pool._running(0)).browser
             arguments = psutil.Process(await browser_pid(browser)).cmdline()
             folder = next(one for one in reversed(arguments) if one.startswith(_PROFILE)).removeprefix(_PROFILE)
             port, path = await asyncio.to_thread(_written, Path(folder, "DevToolsActivePort"))
