@@ -15,7 +15,7 @@ from harness.actions import InvalidAction
 from harness.browser.driver import executable
 from harness.browser.driver.frame_queue import FrameQueue
 from harness.browser.session.chromium import ChromiumPool
-from harness.errors import BrowserCrashed
+from harness.errors import BrowserCrashed, BrowserLost
 from tests.browser.conftest import QUICK, Asked, Web, html, visiting
 from tests.waiting import alive, until
 
@@ -187,6 +187,30 @@ async def test_lanes_have_browsers_of_their_own_and_one_driver(web: Web) -> None
             assert "'here'" in visit.text and pool.starts == 3, "the other one works as before"
     left = set(psutil.Process().children(recursive=True)) - before
     await until(lambda: not alive(process.pid for process in left))
+
+
+@pytest.mark.browser
+@needs_shell
+async def test_a_driver_that_ends_is_no_fault_of_any_lane(web: Web) -> None:
+    web.page("/", "<p>here</p>")
+    async with ChromiumPool(ON_DEMAND, sites=lambda _: (web.site,)) as pool:
+        before, here, is_gone = set(psutil.Process().children()), asyncio.Barrier(3), asyncio.Event()
+
+        async def play(lane: int) -> None:
+            with pytest.raises(BrowserLost):
+                async with visiting(pool, web, lane=lane) as visit:
+                    await here.wait()
+                    await is_gone.wait()
+                    await visit.act(InvalidAction())
+
+        async with asyncio.TaskGroup() as lanes:
+            for lane in (0, 1):
+                lanes.create_task(play(lane))
+            await here.wait()
+            [driver] = set(psutil.Process().children()) - before
+            driver.kill()
+            driver.wait()
+            is_gone.set()
 
 
 @pytest.mark.browser

@@ -190,7 +190,7 @@ class ChromiumPool:
         except BrowserCrashed as exc:
             if exc.whole or not await life.opens_windows():
                 logger.warning("replacing a broken browser: %s", exc)
-                life.break_down()
+                await self._break_down(life)
                 # It is closed when its last episode leaves: at once, others would lose an attempt for a window that did
                 # not open.
                 self._replace(life)
@@ -203,6 +203,15 @@ class ChromiumPool:
         finally:
             await self._leave(environment, life)
 
+    async def _break_down(self, life: "_Life") -> None:
+        """No episode can use it any more; nor one of the others of its driver, if that is what ended."""
+        life.break_down()
+        lives = tuple(life.driver.lives)  # while they are asked, one may end
+        users = sum(one.users for one in lives)
+        if len(lives) > 1 and not any(await asyncio.gather(*(one.opens_windows() for one in lives))):
+            for one in lives:
+                one.crowd = max(one.crowd, users)
+
     async def version(self) -> str:
         """Version of the browser, which is started for it if necessary."""
         return (await self._running(next(iter(self._lives), 0))).browser.version
@@ -212,7 +221,7 @@ class ChromiumPool:
             lane = 0
         async with self._launching[lane]:
             life = self._lives.get(lane)
-            if life is not None and not life.browser.is_connected():
+            if life is not None and (life.crowd or not life.browser.is_connected()):
                 await self._forgo(life)
             if lane not in self._lives:
                 self._lives[lane] = await self._start()
@@ -290,14 +299,14 @@ class ChromiumPool:
                     driver = _Driver(await start_driver())
                 except Error as exc:
                     raise BrowserCrashed(f"the browser's driver does not start: {first_line(exc)}") from exc
-            if not alone:
-                self._driver = driver
+                self._driver = self._driver if alone else driver
             driver.browsers += 1
             return driver
 
     async def _leave_driver(self, driver: "_Driver") -> None:
         """Stop it with its last browser, and use it for no new one: it may be what failed."""
-        self._driver = None if self._driver is driver else self._driver
+        if self._driver is driver:
+            self._driver = None
         driver.browsers -= 1
         if not driver.browsers:
             await driver.stop()
@@ -365,6 +374,7 @@ class ChromiumPool:
                 await life.browser.close()
         except (TimeoutError, Error) as exc:
             logger.warning("the browser did not close: %s", exc)
+        life.driver.lives.discard(life)
         await self._leave_driver(life.driver)
 
 
@@ -375,6 +385,8 @@ class _Driver:
         self.playwright = playwright
         self.browsers = 0
         """That are spoken to, or are to be."""
+        self.lives: set[_Life] = set()
+        """Those that have started."""
 
     async def stop(self) -> None:
         try:
@@ -397,6 +409,7 @@ class _Life:
         """
         self.browser = browser
         self.driver = driver
+        driver.lives.add(self)
         self.devtools = devtools
         self.frames = frames
         self.clipboard = BrowserClipboard(browser)
@@ -406,7 +419,7 @@ class _Life:
         self.users = 0
         """Episodes that are in it."""
         self.crowd = 0
-        """Episodes that were in it when it broke; 0 = it works."""
+        """Episodes that were in it when it broke, or with it in those of its driver; 0 = it works."""
         browser.on("disconnected", lambda _: self.break_down())
 
     async def bound_memory(self, most_mb: float) -> None:
