@@ -287,6 +287,7 @@ class TestAReplay:
                 await record.act(click("button", "Later"))
                 await record.act(click("button", "Vote"))
                 await record.late()
+                await until(lambda: len(site.came) == 2)  # the browser tells of it before the site has it
             assert site.came == ["/vote", "/late"]
             site.came.clear()
             await restored(pool, web, record.episode)
