@@ -47,7 +47,8 @@ def a_task(*sites: str, require_reset: bool = True) -> Task:
 def posted() -> Iterator[tuple[str, list[str]]]:
     """A server that notes what is posted to it.
 
-    `/503` and `/404` always answer so, `/soon` with 503 the first two times, and `/never` not before the test is over.
+    `/503` and `/404` always answer so, `/soon` with 503 the first two times, and `/never` not before the test is over;
+    `/admin` leads to a login, and `/form` back to itself.
     """
     seen: list[str] = []
     over = Event()
@@ -58,9 +59,19 @@ def posted() -> Iterator[tuple[str, list[str]]]:
             if self.path == "/never":
                 over.wait()
             asked_again = self.path == "/soon" and seen.count("/soon") > 2
-            self.send_response({"/503": 503, "/404": 404, "/soon": 204 if asked_again else 503}.get(self.path, 204))
+            answers = {"/503": 503, "/404": 404, "/soon": 204 if asked_again else 503, "/admin": 302, "/form": 303}
+            self.send_response(answers.get(self.path, 204))
+            if (to := {"/admin": "/login", "/form": "/form"}.get(self.path)) is not None:
+                self.send_header("location", to)
             self.send_header("content-length", "0")
             self.end_headers()
+
+        def do_GET(self) -> None:
+            page = b"<form><input name=secret type=password></form>"
+            self.send_response(200)
+            self.send_header("content-length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
 
         def log_message(self, *_: Any) -> None:
             return
@@ -214,6 +225,15 @@ async def test_an_address_that_refuses_is_a_mistake_and_is_asked_once(posted: tu
     with pytest.raises(ConfigError, match=r"^sites\.shop\.reset_url: .*/404 answers 404; fix it and .* to continue$"):
         await build_reset_hooks(refusing).reset(BOTH[:1], a_task("shop"))
     assert seen == ["/404"]
+
+
+async def test_an_address_that_leads_to_a_login_has_reset_nothing(posted: tuple[str, list[str]]) -> None:
+    base, seen = posted
+    admin, form = (configured(shop={"reset_url": f"{base}/{path}"}) for path in ("admin", "form"))
+    with pytest.raises(ConfigError, match=r"^sites\.shop\.reset_url: .*/admin leads to a login, .*/login; use an address"):
+        await build_reset_hooks(admin).reset(BOTH[:1], a_task("shop"))
+    assert seen == ["/admin"]
+    await build_reset_hooks(form).reset(BOTH[:1], a_task("shop"))  # its page may say anything
 
 
 async def test_an_address_that_is_not_up_yet_is_asked_ever_more_slowly_until_it_is(

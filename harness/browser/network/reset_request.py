@@ -4,6 +4,7 @@ If the hook does not answer, or answers with a server error, it is asked again w
 starting or busy. If it rejects the request, the settings are wrong and no retry helps.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +15,8 @@ from harness.errors import ConfigError, SiteUnavailable
 
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 8.0
+_PASSWORD = re.compile(rb"""type=["']?password\b""", re.IGNORECASE)
+"""A field of a login form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ async def post_until_ok(hook: Hook, *, timeout_s: float, patience: WaitPolicy) -
         timeout_s: Of one try.
         patience: No try begins later after the first failure than its limit.
     Raises:
-        ConfigError: It answers 4xx.
+        ConfigError: It answers 4xx, or leads to a login.
         SiteUnavailable: It failed all the time.
     """
     await retry_until_ok(partial(_failure, hook, timeout_s=timeout_s), hook=hook.name, patience=patience)
@@ -78,5 +81,10 @@ async def _failure(hook: Hook, *, timeout_s: float) -> str | None:
     if 400 <= answer.status < 500:
         raise ConfigError(
             f"{hook.name}: {shown(hook.url)} answers {answer.status}; fix it and run the same command to continue"
+        )
+    if answer.url != hook.url and _PASSWORD.search(answer.body):  # with 200, while nothing was reset
+        raise ConfigError(
+            f"{hook.name}: {shown(hook.url)} leads to a login, {shown(answer.url)}; use an address that needs none,"
+            " or a reset_command that logs in"
         )
     return f"{shown(hook.url)} answers {answer.status}" if answer.status >= 500 else None
