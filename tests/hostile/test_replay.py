@@ -194,7 +194,7 @@ SITES: dict[str, On] = {
     "shown-at-a-secret": On("${oc.env:CANARY}", recorded="sites: {shop: {canonical: 'http://x/${oc.env:CANARY}'}}"),
     "served-elsewhere-before": On("", recorded="sites: {shop: {url: 'http://old:1', canonical: 'http://shop.localhost/'}}"),
     "shown-by-url": On("shows intranet at 'http://old:1'", sites=("intranet",), overrides=("+sites.intranet.url=http://new:1",), recorded="sites: {intranet: {url: 'http://old:1'}}"),
-    "shown-by-url-and-said-so": On("", sites=("intranet",), overrides=("+sites.intranet.url=http://new:1", "+sites.intranet.canonical=http://old:1"), recorded="sites: {intranet: {url: 'http://old:1'}}"),
+    "shown-by-url-and-said-so": On("", sites=("intranet",), overrides=("+sites.intranet.url=http://new:1", "+sites.intranet.canonical=http://old:1", "sites.embedded=false"), recorded="sites: {intranet: {url: 'http://old:1'}}"),
     "shown-by-instance": On("", sites=("intranet",), overrides=("+sites.intranet.url=http://a:1",), recorded="sites: {intranet: {instances: ['http://a:1']}}"),
     "login-not-configured": On("your settings have none: configure sites.intranet.login", sites=("intranet",), state="intranet_state.json", overrides=("+sites.intranet.url=http://a:1",)),
     "login-elsewhere": On("needs a login to site evil", state="/home/me/evil_state.json"),
