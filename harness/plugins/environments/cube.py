@@ -211,7 +211,7 @@ class Cube:
             "obs": observation(turn, _call_id(params)),
             "reward": turn.reward or 0.0,
             "done": turn.done,
-            "truncated": False,
+            "truncated": turn.truncated,
             "info": info(turn),
             "error": _error(turn),
             "_type": "cube.core.EnvironmentOutput",

@@ -57,7 +57,8 @@ class NemoGym:
         said = [_text(turn), *[_ONE_A_STEP] * (len(call_ids) - 1)]
         outputs = [{"call_id": call_id, "output": output} for call_id, output in zip(call_ids, said, strict=False)]
         shown = {"observation": None if call_ids else _text(turn), "info": {**_CAN, "tool_outputs": outputs}}
-        ended = {"reward": turn.reward or 0.0, "terminated": turn.done, "truncated": False, "mask_sample": False}
+        over = {"terminated": turn.done and not turn.truncated, "truncated": turn.truncated}
+        ended = {"reward": turn.reward or 0.0, **over, "mask_sample": False}
         return Answer(shown | ended)
 
     async def close(self, request: Request) -> Response:

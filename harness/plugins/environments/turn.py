@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.api import ConfigError, InvalidAction, Task
+from harness.api import CloseReason, ConfigError, InvalidAction, Task
 from harness.api.tasks import task_digest
 from harness.plugins.environments.agent import goal_of
 from harness.plugins.environments.ledger import Entry
@@ -33,6 +33,13 @@ class Turn:
     """What is not known for sure of this attempt, for instance after a crash."""
     reward: float | None
     done: bool = False
+    closed: CloseReason | None = None
+    """Why it has ended; None = it goes on."""
+
+    @property
+    def truncated(self) -> bool:
+        """Whether a limit of the run ended it, and not the policy, the benchmark, or what the policy did wrong."""
+        return self.closed in (CloseReason.MAX_STEPS, CloseReason.BUDGET)
 
     @property
     def told(self) -> str:
@@ -169,6 +176,7 @@ class Recorded:
             doubts=tuple(doubt.why for doubt in record.doubts),
             reward=self._reward(episode, step) if reward is None and step else reward,
             done=reward is not None,
+            closed=None if reward is None else episode.result.closed,
         )
 
     @staticmethod

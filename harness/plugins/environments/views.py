@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from harness.api import ActionSet, description_of, parameters_of
+from harness.api import ActionSet, CloseReason, description_of, parameters_of
 from harness.api.pictures import image_part, media_type
 from harness.plugins.environments.agent import actions_of
 from harness.plugins.environments.requests import MAX_TEXT
@@ -35,6 +35,11 @@ _OBSERVATION: Mapping[str, Any] = {
     "trial": {**COUNT, "description": "Which repetition of the task it is, from 0."},
     "step": {**COUNT, "description": "Steps that were performed."},
     "doubts": {"type": "array", "items": TEXT, "description": "What is not sure of the episode, after a crash."},
+    "closed": {
+        "enum": ["", *CloseReason],
+        "description": "Why the episode has ended; empty while it goes on.",
+    },
+    "truncated": {"type": "boolean", "description": "Whether a limit of the run has ended it."},
 }
 _BROWSERGYM: Mapping[str, Any] = {
     "chat_messages": {"type": "array"},
@@ -65,6 +70,8 @@ def observation(turn: Turn, *, browsergym: bool = False) -> dict[str, Any]:
         "trial": turn.entry.trial,
         "step": turn.steps,
         "doubts": list(turn.doubts),
+        "closed": turn.closed or "",
+        "truncated": turn.truncated,
     }
     if not browsergym:
         return seen

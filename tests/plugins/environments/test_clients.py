@@ -119,6 +119,34 @@ def test_the_connection_goes_on_when_the_server_is_killed(serve: Callable[..., S
 
 
 @pytest.mark.slow
+@needs("gymnasium")
+@pytest.mark.filterwarnings("ignore")
+def test_an_episode_that_reaches_a_limit_is_truncated(serve: Callable[..., Server]) -> None:
+    import gymnasium
+    import httpx
+
+    server = serve("task=demo", "environments=1", "limits.max_steps=1")
+    env = gymnasium.make("harness.plugins.environments.clients.gym:cairn/demo.0", url=server.url)
+    env.reset()
+    _, _, terminated, truncated, info = env.step("scroll [down]")
+    assert (terminated, truncated, info["closed"], info["mask_sample"]) == (False, True, "MAX_STEPS", False)
+    env.close()
+    with httpx.Client(base_url=server.url, timeout=600) as http:
+        http.post("/nemo/reset", json={"task": "0"})
+        call = {"type": "function_call", "name": "scroll", "arguments": '{"direction": "down"}', "call_id": "c1"}
+        step = http.post("/nemo/step", json={"output": [call]}).json()
+        assert (step["terminated"], step["truncated"], step["mask_sample"]) == (False, True, False)
+
+        def asked(url: str, method: str, **params: Any) -> Any:
+            return http.post(url, json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).json()["result"]
+
+        task = asked("/cube", "cube/spawn", task_config={"metadata": {"id": "0"}})
+        asked(task, "cube/reset")
+        step = asked(task, "cube/step", name="scroll", arguments={"direction": "down"})
+        assert (step["done"], step["truncated"]) == (True, True)
+
+
+@pytest.mark.slow
 def test_trl_calls_tools_and_asks_for_the_reward(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     from harness.plugins.environments.clients.trl import CairnTools, reward
 

@@ -12,7 +12,8 @@ from harness.journal.store import RunFolder
 from harness.plugins.environments.ledger import Entry
 from harness.plugins.environments.problem import Problem
 from harness.plugins.environments.turn import Recorded
-from harness.records import Record, Reference, Scored, Task
+from harness.plugins.environments.views import observation
+from harness.records import CloseReason, Record, Reference, Scored, Task
 from tests.journal.episodes import acted, decided, failed, opened
 from tests.reports.runs import Shape, fill
 from tests.scored_runs import MUST, a_task, play, scored
@@ -74,3 +75,15 @@ def test_a_corrected_reference_leaves_an_episode_under_way_until_it_has_scored_i
     assert (same.end().reward, again.end().reward) == (0.0, 1.0)
     with pytest.raises(Problem, match="no score by the corrected reference"):
         outdated.end()
+
+
+@pytest.mark.parametrize("reason", CloseReason)
+def test_the_end_says_whether_a_limit_came_before_it(tmp_path: Path, reason: CloseReason) -> None:
+    """Who learns values goes on from the last page of an episode that was cut off, and not from one that ended."""
+    run = fill(tmp_path / "run", [Shape(steps=2, reason=reason)])
+    [journal] = run.glob("*.traj.jsonl")
+    entry = Entry(episode_id="x", task_id=journal.name.partition(".")[0], trial=0, seed=None)
+    recorded = Recorded(folder=run, entry=entry)
+    before, end = observation(recorded.step(1)), observation(recorded.end())
+    assert (before["closed"], before["truncated"]) == ("", False)
+    assert (end["closed"], end["truncated"]) == (reason, reason in ("MAX_STEPS", "BUDGET"))

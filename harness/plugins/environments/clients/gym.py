@@ -1,8 +1,9 @@
 """`gymnasium.make("cairn/demo.17")`: an environment whose actions and pages are texts. Importing this module makes the
 names of the demo's tasks known, as gymnasium asks no installed package for names any more (since 1.0).
 
-An infrastructure failure is a truncated episode with reward 0 and `info["mask_sample"]`, since gymnasium knows no step
-without a reward: leave such episodes out.
+A limit of the run (steps, time) truncates an episode, which has its score nevertheless. An infrastructure failure is a
+truncated episode with reward 0 and `info["mask_sample"]`, since gymnasium knows no step without a reward: leave such
+episodes out.
 """
 
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ __all__ = ["CairnEnv", "register"]
 
 _DEMO_TASKS = 40
 _SEEN = ("text", "url", "title", "goal", "error")
-_INFO = ("task", "step", "notices", "doubts", "screenshot", "task_images")
+_INFO = ("task", "step", "notices", "doubts", "screenshot", "task_images", "closed")
 
 
 class Words(Text):
@@ -63,7 +64,8 @@ class CairnEnv(gymnasium.Env[dict[str, str], str]):
                 raise
             return self._last, 0.0, False, True, dict(failed.data)
         seen, info = self._shown(turn)
-        return seen, float(turn["reward"] or 0.0), turn["done"], False, info
+        truncated = turn["observation"]["truncated"]
+        return seen, float(turn["reward"] or 0.0), turn["done"] and not truncated, truncated, info
 
     @property
     def episode_id(self) -> str | None:
