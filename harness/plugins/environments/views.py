@@ -48,7 +48,7 @@ _BROWSERGYM: Mapping[str, Any] = {
     "open_pages_titles": {"type": "array", "items": TEXT},
     "active_page_index": {"type": "array", "items": {"type": "integer"}},
     "axtree_txt": TEXT,
-    "last_action": TEXT,
+    "last_action_error": TEXT,
 }
 
 
@@ -119,8 +119,6 @@ def schema(action_set: ActionSet, *, typed: bool = False, browsergym: bool = Fal
         "additionalProperties": False,
     }
     seen = {**_OBSERVATION, **(_BROWSERGYM if browsergym else {})}
-    if browsergym:
-        seen["last_action_error"] = TEXT
     return {
         "action": {"title": "BrowserAction", "oneOf": shapes} if typed and shapes else said,
         "observation": {"title": "Observation", "type": "object", "properties": seen, "required": list(seen)},

@@ -6,8 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import httpx
+import jsonschema
 import pytest
 
+from harness.actions import CairnActionSet
 from harness.choices import Durability
 from harness.journal.store import RunFolder
 from harness.plugins.environments import cube
@@ -15,7 +17,7 @@ from harness.plugins.environments.agent import ClientAgent, question_of
 from harness.plugins.environments.clients.trl import CairnTools
 from harness.plugins.environments.ledger import NAME, Entry
 from harness.plugins.environments.turn import Recorded, turn_of
-from harness.plugins.environments.views import observation
+from harness.plugins.environments.views import observation, schema
 from harness.plugins.environments.wire import Sight
 from harness.records import LiveObservation
 from harness.settings.observation import ObservationSettings
@@ -51,6 +53,13 @@ def test_a_client_is_shown_what_the_settings_say(tmp_path: Path, shown: str, has
     run = fill(tmp_path / "run", [Shape(steps=2)])
     again = observation(Recorded(folder=run, entry=ENTRY, sight=sight).step(1))
     assert ("[" in again["text"]) is has_text and (again["screenshot"] is not None) is has_image
+
+
+@pytest.mark.parametrize("browsergym", [False, True])
+def test_an_observation_is_as_the_schema_says(tmp_path: Path, browsergym: bool) -> None:
+    run = fill(tmp_path / "run", [Shape(steps=2)])
+    shape = schema(CairnActionSet(), browsergym=browsergym)["observation"]
+    jsonschema.validate(observation(Recorded(folder=run, entry=ENTRY).step(1), browsergym=browsergym), shape)
 
 
 async def first_page(there: Stand) -> None:
