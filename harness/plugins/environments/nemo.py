@@ -13,7 +13,7 @@ from starlette.responses import Response
 from harness.api import ActionSet
 from harness.plugins.environments.answer import Answer
 from harness.plugins.environments.problem import VALIDATION_ERROR, Problem
-from harness.plugins.environments.requests import StepRequest, of_order, order_of_call, order_of_text, read_reset
+from harness.plugins.environments.requests import StepRequest, of_order, order_of_call, order_of_text, read_row
 from harness.plugins.environments.rpc import NamedSessions
 from harness.plugins.environments.sessions import Environments
 from harness.plugins.environments.turn import Turn
@@ -35,7 +35,7 @@ class NemoGym:
 
     async def reset(self, request: Request) -> Response:
         """Begin an episode; the cookie of the answer names the session. Raises: Problem: Its goal is not text only."""
-        name, turn = await self._sessions.begin(read_reset(await self._read(request)), request.is_disconnected)
+        name, turn = await self._sessions.begin(read_row(await self._read(request)), request.is_disconnected)
         if turn.task_images:
             self._sessions.close(name)
             why = "has pictures in its objective, and NeMo Gym is shown text only; leave it out"

@@ -24,6 +24,7 @@ _MOST_NAMED = 200
 """Characters of a name, or of why a call cannot be read, that an answer repeats."""
 MAX_FORKS = 256
 """Of one request."""
+_RESET = ("task", "seed", "trial", "episode_id", "resume")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ class StepRequest:
 
 def read_reset(data: object) -> Reset:
     """Raises: Problem: It cannot be used."""
-    given = _members(data, "reset", ("task", "seed", "trial", "episode_id", "resume"))
+    given = _members(data, "reset", _RESET)
     task = given.get("task")
     if isinstance(task, int) and not isinstance(task, bool):
         task = str(task)
@@ -79,6 +80,17 @@ def read_reset(data: object) -> Reset:
         episode_id=_id("episode_id", given.get("episode_id")),
         resume=_flag("resume", given.get("resume")),
     )
+
+
+def read_row(data: object) -> Reset:
+    """The same in a row of NeMo Gym's data, which has the model's parameters and columns of its own beside it.
+
+    Raises:
+        Problem: It cannot be used.
+    """
+    if isinstance(data, dict) and "responses_create_params" in data:
+        data = {name: data[name] for name in _RESET if name in data}
+    return read_reset(data)
 
 
 def read_fork(data: object) -> Fork:

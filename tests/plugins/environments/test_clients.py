@@ -199,7 +199,9 @@ async def test_nemo_gym_steps_with_whole_responses(server: Server) -> None:
     import httpx
 
     async with httpx.AsyncClient(base_url=f"{server.url}/nemo", timeout=600) as http:
-        reset = (await http.post("/reset", json={"task": "0"})).json()
+        row = {"responses_create_params": {"input": []}, "task": "0", "agent_ref": {"name": "mine"}}
+        reset = (await http.post("/reset", json=row)).json()
+        assert "What does" in reset["observation"]
         assert "Thimble" in reset["observation"] and reset["info"]["supports_explicit_close"]
         call = {"type": "function_call", "name": "scroll", "arguments": '{"direction": "down"}', "call_id": "c1"}
         body = {"response": {"output": [{"type": "reasoning"}, call]}, "_ng_step_request_id": "r1"}

@@ -12,6 +12,7 @@ from websockets.exceptions import ConnectionClosedError
 
 from harness.actions import CairnActionSet
 from harness.plugins.environments.agent import action_of
+from harness.plugins.environments.ledger import Ledger
 from harness.plugins.environments.problem import Problem
 from harness.plugins.environments.wire import Order
 from tests.plugins.environments.stand import stand
@@ -78,6 +79,17 @@ async def test_halves_of_surrogate_pairs_and_unfinished_addresses_are_answered(t
         listed = await http.post("/mcp", content=rb'{"jsonrpc": "2.0", "id": "\ud800", "method": "tools/list"}')
         assert listed.status_code == 200 and rb'"\ud800"' in listed.content
         assert (await http.get("/health", headers={"host": "["})).status_code == 401
+
+
+async def test_a_row_of_nemo_gym_has_columns_that_are_not_ours(tmp_path: Path) -> None:
+    """Its agent sends the whole row: always the model's parameters, and whatever the data set has beside them."""
+    row = {"responses_create_params": {"input": []}, "task": "1", "seed": 7, "agent_ref": {"name": "mine"}, "n": 1}
+    async with stand(tmp_path) as there, httpx.AsyncClient(base_url=there.url, timeout=600) as http:
+        begun = (await http.post("/nemo/reset", json=row)).json()["info"]["episode_id"]
+        with Ledger(tmp_path) as ledger:
+            [entry] = ledger.entries.values()
+        assert (entry.episode_id, entry.task_id, entry.seed) == (begun, "1", 7)
+        assert (await http.post("/nemo/reset", json={"task": "0", "n": 1})).status_code == 422
 
 
 async def test_what_a_model_of_nemo_gym_thinks_is_not_its_action(tmp_path: Path) -> None:
