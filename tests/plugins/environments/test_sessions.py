@@ -354,8 +354,8 @@ async def test_a_start_page_that_fails_costs_trl_one_sample(tmp_path: Path, monk
         tools._connection._patience_s = 1
         there.lanes.refusal = StorageError("the disk is full")
         said = await asyncio.to_thread(tools.reset, task="0")
-        assert said == "the environment cannot go on: StorageError: the disk is full"
-        assert await asyncio.to_thread(tools.click, "1") == said and reward([tools]) == [None]
+        assert said == "\n\nthe environment cannot go on: StorageError: the disk is full"
+        assert await asyncio.to_thread(tools.click, "1") == said.strip() and reward([tools]) == [None]
         assert "page 0" in await asyncio.to_thread(tools.reset, task="0")
         with pytest.raises(EnvironmentFailed, match="there is no task"):
             await asyncio.to_thread(tools.reset, task="nope")
@@ -369,6 +369,19 @@ async def test_a_start_page_that_fails_costs_trl_one_sample(tmp_path: Path, monk
             await asyncio.to_thread(late.reset, task="0")
         for one in (tools, late):
             await asyncio.to_thread(one._connection.close)
+
+
+async def test_a_task_that_trls_model_does_not_end_is_ended_for_its_reward(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stand(tmp_path) as there:
+        monkeypatch.setenv(URL, there.url)
+        tools = CairnTools()
+        assert (await asyncio.to_thread(tools.reset, task="0")).startswith("\n\n"), "it stands behind the prompt"
+        await asyncio.to_thread(tools.scroll, "down")
+        await asyncio.to_thread(reward, [tools])
+        assert [one["order"]["name"] for one in there.lanes.orders] == ["scroll", "stop"]
+        await asyncio.to_thread(tools._connection.close)
 
 
 async def test_a_reset_that_waits_for_a_site_of_other_sessions_is_refused_as_one_without_a_free_environment(

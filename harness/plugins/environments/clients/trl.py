@@ -24,26 +24,28 @@ class CairnTools:
         self.reward: float | None = None
         """The score of the episode; None = it has none: it did not begin or end, or the infrastructure failed."""
         self._has_begun = False
+        self._goes_on = False
 
     def reset(self, task: str | None = None, seed: int | None = None, **columns: Any) -> str:
-        """The first page, with the goal before it; or why there is no episode, which all tools say then.
+        """The first page, with the goal before it; or why there is no episode, which all tools say then. It begins with
+        an empty line, since TRL puts it right behind the prompt.
 
         Raises:
             EnvironmentFailed: A setting is wrong: there is no such task, or no server or free environment at the start.
             ValueError: The goal has pictures, which no tool shows.
         """
-        self.reward = None
+        self.reward, self._goes_on = None, False
         try:
             seen = self._connection.reset(task=task, seed=seed)["observation"]
         except EnvironmentFailed as failed:  # it would end the training
             if not self._is_left_out(failed):
                 raise
-            return _told(failed)
-        self._has_begun = True
+            return f"\n\n{_told(failed)}"
+        self._has_begun = self._goes_on = True
         if seen["task_images"]:
             self._connection.close()
             raise ValueError(f"task {seen['task']} has pictures in its objective, which no tool shows; leave it out")
-        return f"{seen['goal']}\n\n{seen['text']}"
+        return f"\n\n{seen['goal']}\n\n{seen['text']}"
 
     def click(self, target: str) -> str:
         """Click an element of the page.
@@ -87,11 +89,19 @@ class CairnTools:
         try:
             turn = self._connection.step(action)
         except EnvironmentFailed as failed:
+            self._goes_on = self._goes_on and not failed.mask
             return _told(failed)
+        self._goes_on = not turn["done"]
         self.reward = turn["reward"] if turn["done"] else None
         seen = turn["observation"]
         told = "\n".join(filter(None, (seen["error"], *seen["notices"])))
         return f"{told}\n\n{seen['text']}".strip() if not turn["done"] else "The task has ended."
+
+    def _score(self) -> float | None:
+        """That of the page as it is, if the model has not ended the task: it would never learn to, left out."""
+        if self._goes_on:
+            self.stop("")
+        return self.reward
 
     def _is_left_out(self, failed: EnvironmentFailed) -> bool:
         """Whether it costs one sample only: an episode failed, or what was there before is gone."""
@@ -113,13 +123,13 @@ class CairnToolsWithUser(CairnTools):
 
 
 def reward(environments: list[CairnTools], **_: Any) -> list[float | None]:
-    """A reward function: the scores; None = TRL leaves the sample out.
+    """A reward function: the scores; None = TRL leaves the sample out. Ends the episodes that go on.
 
     Raises:
         RuntimeError: This TRL would make a 0 of None.
     """
     _check_trl()
-    return [one.reward for one in environments]
+    return [one._score() for one in environments]  # a public method would be a tool
 
 
 def _told(failed: EnvironmentFailed) -> str:
