@@ -131,7 +131,9 @@ class WebSockets:
     max_bytes: int
     """Of one message that is received."""
     ping_every_s: float
-    """A client that does not answer a ping within this time is gone."""
+    """So that proxies keep the connection, and the system notices that a machine is gone. A client need not answer:
+    while a trainer updates its weights, its event loop may stand still for minutes.
+    """
 
 
 def _build(
@@ -159,7 +161,7 @@ def _of_sockets(sockets: WebSockets) -> dict[str, Any]:
         "ws": "websockets-sansio",
         "ws_max_size": sockets.max_bytes,
         "ws_ping_interval": sockets.ping_every_s,
-        "ws_ping_timeout": sockets.ping_every_s,
+        "ws_ping_timeout": None,
     }
 
 

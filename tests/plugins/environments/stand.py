@@ -124,7 +124,12 @@ class Stand:
 
 @asynccontextmanager
 async def stand(
-    folder: Path, *, slots: int = 1, patience: Patience | None = None, host: str = "127.0.0.1"
+    folder: Path,
+    *,
+    slots: int = 1,
+    patience: Patience | None = None,
+    host: str = "127.0.0.1",
+    ping_every_s: float = 60,
 ) -> AsyncIterator[Stand]:
     """Serve two tasks."""
     folder.mkdir(exist_ok=True)  # noqa: ASYNC240
@@ -133,6 +138,6 @@ async def stand(
         served = Environments(lanes, ledger, slots=slots, patience=patience or Patience(queue_s=60, grace_s=0))
         lanes.served = served
         app = EnvironmentServer(served, Shape(version="0", typed=False, browsergym=False)).app(None, host=host)
-        sockets = WebSockets(max_bytes=MAX_BODY, ping_every_s=60)
+        sockets = WebSockets(max_bytes=MAX_BODY, ping_every_s=ping_every_s)
         async with serving(app, listener=listen(host, 0), clients=Clients(most=64), sockets=sockets) as port:
             yield Stand(url=address_of(host, port), lanes=lanes, served=served)

@@ -10,6 +10,10 @@ from typing import Any
 
 import httpx
 import pytest
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.protocol import State
+from websockets.uri import parse_uri
 
 from harness.actions import CairnActionSet
 from harness.choices import Durability
@@ -345,6 +349,39 @@ async def test_a_client_whose_reset_failed_has_no_episode(tmp_path: Path) -> Non
                 await asyncio.to_thread(connection.step, "scroll [down]")
             assert connection.episode_id is None
         await asyncio.to_thread(connection.close)
+
+
+async def test_a_client_whose_event_loop_stands_still_keeps_its_episode(tmp_path: Path) -> None:
+    """As while weights are updated in it; it answers no ping then."""
+    async with stand(tmp_path, ping_every_s=0.01) as there:
+        protocol = ClientProtocol(parse_uri(f"{there.url.replace('http', 'ws')}/ws"))
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(there.url.rpartition(":")[2]))
+
+        async def received(opcode: Opcode) -> Frame:
+            while True:
+                for event in protocol.events_received():
+                    if isinstance(event, Frame) and event.opcode == opcode:
+                        return event
+                data = await reader.read(1 << 16)
+                assert data, "the server hung up"
+                protocol.receive_data(data)
+                protocol.data_to_send()  # the answers to pings, which stay here
+
+        async def ask(kind: str, **data: str) -> dict[str, Any]:
+            protocol.send_text(json.dumps({"type": kind, "data": data}).encode())
+            writer.writelines(protocol.data_to_send())
+            answer: dict[str, Any] = json.loads((await received(Opcode.TEXT)).data)
+            return answer["data"]
+
+        protocol.send_request(protocol.connect())
+        writer.writelines(protocol.data_to_send())
+        while protocol.state is not State.OPEN:
+            protocol.receive_data(await reader.read(1 << 16))
+        await ask("reset", task="0")
+        for _ in range(3):
+            await received(Opcode.PING)
+        assert (await ask("step", action_str="scroll [down]"))["observation"]["step"] == 1
+        writer.close()
 
 
 async def test_a_start_page_that_fails_costs_trl_one_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
