@@ -296,7 +296,7 @@ def observation(turn: Turn, call_id: str | None = None) -> dict[str, Any]:
     """
     pieces = [("goal", turn.goal)] if turn.steps == 0 else []
     pieces += [("error", turn.refused)] if turn.refused else []
-    pieces += [("notices", "\n".join(turn.page.notices))] if turn.page.notices else []
+    pieces += [("notices", "\n".join(turn.notices))] if turn.notices else []
     pieces += [("url", turn.page.url), ("page", turn.page.text)]
     contents = [
         {"tool_call_id": call_id, "name": name, "data": data, "_type": "cube.core.TextContent"} for name, data in pieces

@@ -42,9 +42,14 @@ class Turn:
         return self.closed in (CloseReason.MAX_STEPS, CloseReason.BUDGET)
 
     @property
+    def notices(self) -> tuple[str, ...]:
+        """Those of the page; the browser's of an action that was refused says what `refused` says."""
+        return tuple(one for one in self.page.notices if not self.refused or not one.endswith(self.refused))
+
+    @property
     def told(self) -> str:
         """What the page does not show: why the newest action was not performed, a dialog, the answer of a user."""
-        return "\n".join(filter(None, (self.refused, *self.page.notices)))
+        return "\n".join(filter(None, (self.refused, *self.notices)))
 
 
 def turn_of(entry: Entry, question: Question) -> Turn:
@@ -163,6 +168,8 @@ class Recorded:
         record = episode.record
         arrival = record.arrival.observation if record.arrival else None
         page = (step.page or step.seen) if step else arrival
+        if page is not None and step is not None and step.page is None:
+            page = replace(page, notices=())  # they are of the step before
         picture = step.screenshot() if step and self.sight.image else None
         if picture is None and page is not None and page.screenshot and self.sight.image:
             picture = episode.artifacts.read(page.screenshot)

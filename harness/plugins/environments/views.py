@@ -60,7 +60,7 @@ def observation(turn: Turn, *, browsergym: bool = False) -> dict[str, Any]:
         "url": page.url,
         "title": page.title,
         "goal": turn.goal,
-        "notices": list(page.notices),
+        "notices": list(turn.notices),
         "error": turn.refused,
         "last_action_error": bool(turn.refused),
         "screenshot": None if turn.image is None else b64encode(turn.image).decode(),

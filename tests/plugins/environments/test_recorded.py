@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.actions import Stop
 from harness.choices import Durability
 from harness.codec import dumps, loads
 from harness.episode.job import task_digest
@@ -13,8 +14,9 @@ from harness.plugins.environments.ledger import Entry
 from harness.plugins.environments.problem import Problem
 from harness.plugins.environments.turn import Recorded
 from harness.plugins.environments.views import observation
-from harness.records import CloseReason, Record, Reference, Scored, Task
-from tests.journal.episodes import acted, decided, failed, opened
+from harness.records import CloseReason, Record, Reference, Refused, Scored, Task
+from tests.journal.episodes import acted, closed, decided, failed, opened
+from tests.journal.episodes import scored as a_score
 from tests.reports.runs import Shape, fill
 from tests.scored_runs import MUST, a_task, play, scored
 
@@ -87,3 +89,22 @@ def test_the_end_says_whether_a_limit_came_before_it(tmp_path: Path, reason: Clo
     before, end = observation(recorded.step(1)), observation(recorded.end())
     assert (before["closed"], before["truncated"]) == ("", False)
     assert (end["closed"], end["truncated"]) == (reason, reason in ("MAX_STEPS", "BUDGET"))
+
+
+def test_a_refusal_is_told_once_and_by_no_later_page(tmp_path: Path) -> None:
+    """The browser's notice says it, too; after `stop` no page is seen, so the newest one is shown again."""
+    why, dialog = "there is no element [9]", "a dialog said: Sure?"
+    page = acted(1)
+    assert page.observation is not None
+    seen = replace(page.observation, notices=(f"the action was refused: {why}", dialog))
+    refused = replace(page, outcome=Refused(why=why), observation=seen)
+    stopped = (
+        decided(2, Stop(answer="yes")),
+        closed(),
+        *(a_score(1.0, dialect=one) for one in ("webarena", "corrected")),
+    )
+    with RunFolder.open(tmp_path, durability=Durability.none) as run, run.journal("7") as journal:
+        for record in (opened(), acted(0), decided(1), refused, *stopped):
+            journal.append(record)
+    recorded = Recorded(folder=tmp_path, entry=Entry(episode_id="x", task_id="7", trial=0, seed=None))
+    assert (recorded.step(1).told, recorded.end().told) == (f"{why}\n{dialog}", "")
