@@ -141,7 +141,7 @@ class Tools:
 
         Args:
         request: As decoded from JSON.
-        own: The session of the socket it came over; None = it came over HTTP.
+        own: The session of the socket it came over, for calls that name no other; None = it came over HTTP.
         is_gone: See `NamedSessions.begin`.
         """
 
@@ -186,9 +186,10 @@ class Tools:
             raise Problem(VALIDATION_ERROR, "tools/call: arguments must be an object")
         called, request_id = params.get("name"), params.get("request_id")
         request = read_call(called, arguments, self._environments.action_set, request_id)
-        if own is not None:
+        session = params.get("session_id")
+        if own is not None and session is None:
             return content(await self._environments.step(own, request))
-        return content(await self._sessions.step(params.get("session_id"), request))
+        return content(await self._sessions.step(session, request))
 
     async def _create(self, params: Mapping[str, Any], is_gone: Callable[[], Awaitable[bool]] | None) -> Any:
         name, turn = await self._sessions.begin(read_reset(dict(params)), is_gone)

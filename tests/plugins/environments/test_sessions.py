@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from websockets.asyncio.client import connect
 from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.protocol import State
@@ -349,6 +350,24 @@ async def test_a_client_whose_reset_failed_has_no_episode(tmp_path: Path) -> Non
                 await asyncio.to_thread(connection.step, "scroll [down]")
             assert connection.episode_id is None
         await asyncio.to_thread(connection.close)
+
+
+@pytest.mark.parametrize("path", ["mcp", "ws"])
+async def test_a_session_that_is_named_over_a_socket_is_the_one_that_is_played(tmp_path: Path, path: str) -> None:
+    async with stand(tmp_path, slots=2) as there, connect(f"{there.url.replace('http', 'ws')}/{path}") as socket:
+
+        async def ask(kind: str, data: dict[str, Any]) -> Any:
+            await socket.send(json.dumps({"type": kind, "data": data} if path == "ws" else data))
+            answer = json.loads(await socket.recv())
+            return answer["data"] if path == "ws" else answer
+
+        if path == "ws":
+            await ask("reset", {"task": "1"})
+        session = (await ask("mcp", _CREATE))["result"]["session_id"]
+        call = {"name": "scroll", "arguments": {"direction": "down"}, "session_id": session}
+        done = await ask("mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+        seen = done["result"]["structuredContent"]["observation"]
+        assert (seen["task"], seen["step"]) == ("0", 1)
 
 
 async def test_a_client_whose_event_loop_stands_still_keeps_its_episode(tmp_path: Path) -> None:
