@@ -10,7 +10,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from hmac import compare_digest
 from pathlib import Path
@@ -67,15 +67,19 @@ class Tenant:
     @classmethod
     def open(cls, path: Path, master: sqlite3.Connection) -> "Tenant":
         """As an earlier process left it in the database at `path`, or new."""
-        tenant = cls(_connect(path), kept=path.with_suffix(".jsonl"))
-        if tenant.db.execute("PRAGMA user_version").fetchone()[0] != _SEEDED:
-            master.backup(tenant.db)
         kept = path.with_suffix(".jsonl")
-        with kept.open("a+b") as file:
-            file.seek(0)
-            whole, _, _ = file.read().rpartition(b"\n")
-            tenant.writes.extend(map(json.loads, whole.splitlines()))
-            file.truncate(len(whole) + bool(whole))  # what a killed process was writing
+        with ExitStack() as undo:
+            # Closed where the disk is full: its lock would keep later requests from opening it.
+            db = undo.enter_context(closing(_connect(path)))
+            tenant = cls(db, kept=kept)
+            if db.execute("PRAGMA user_version").fetchone()[0] != _SEEDED:
+                master.backup(db)
+            with kept.open("a+b") as file:
+                file.seek(0)
+                whole, _, _ = file.read().rpartition(b"\n")
+                tenant.writes.extend(map(json.loads, whole.splitlines()))
+                file.truncate(len(whole) + bool(whole))  # what a killed process was writing
+            undo.pop_all()
         return tenant
 
     def log(self, request: Request, form: Form, status: int) -> None:

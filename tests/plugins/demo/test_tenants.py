@@ -1,10 +1,13 @@
 """Tenants are apart, a reset restores the seed, and the log of writes forgets nothing."""
 
+import sqlite3
+from pathlib import Path
+
 import httpx
 import pytest
 
 from harness.plugins.demo.registry import SITES
-from harness.plugins.demo.tenants import seeded
+from harness.plugins.demo.tenants import Tenant, seeded
 from harness.plugins.demo.web import SiteApp
 from tests.plugins.demo.conftest import Connect, send, sign_in
 
@@ -88,3 +91,21 @@ def test_no_database_holds_a_password(site: SiteApp) -> None:
     dump = "\n".join(seeded(site).iterdump())
     assert site.account[0] in dump
     assert site.account[1] not in dump
+
+
+class FullDisk(sqlite3.Connection):
+    """A master that no disk takes: the copy has begun, and so holds the lock of its file."""
+
+    def backup(self, target: sqlite3.Connection, **_: object) -> None:
+        target.execute("BEGIN EXCLUSIVE")
+        raise sqlite3.OperationalError("database or disk is full")
+
+
+def test_a_tenant_that_a_full_disk_refused_is_opened_once_there_is_space(tmp_path: Path) -> None:
+    path = tmp_path / "t0.db"
+    with pytest.raises(sqlite3.OperationalError, match="full") as refused:
+        Tenant.open(path, sqlite3.connect(":memory:", factory=FullDisk))
+    tenant = Tenant.open(path, seeded(SITES[0]))  # while the error is known, and with it all that it had opened
+    assert tenant.db.execute("SELECT count(*) FROM users").fetchone()[0] > 0
+    assert refused.value and tenant.writes == []
+    tenant.db.close()
