@@ -17,7 +17,7 @@ states, cookies and all) live apart in `private/`, readable by the owner only, n
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from hashlib import sha256
@@ -55,7 +55,7 @@ _VERIFIED_LIMIT = 1 << 16
 class ArtifactStore:
     """Bytes by content hash, under one folder."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (where and how it stores)
         self,
         root: Path,
         *,
@@ -63,15 +63,18 @@ class ArtifactStore:
         redactor: Redactor | None = None,
         durable: bool = True,
         private: bool = False,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         """`redactor`: takes secrets out of what is stored, and puts them back into what is read; None = for readers of
-        other runs, and for what is private: bytes are stored and read as they are.
+        other runs, and for what is private: bytes are stored and read as they are. `check` is called before bytes are
+        stored.
         """
         self._root = root
         self._run = root.parents[1] if private else root.parent
         self._within = Within(self._run, staging)
         self._redactor = redactor
         self._durable = durable
+        self._check = check
         # Plain, as ssh keeps its keys: the key of an encryption would be the next secret to protect.
         self._folder_mode, self._file_mode = (0o700, 0o600) if private else (0o755, 0o644)
         self._verified: set[str] = set()
@@ -83,6 +86,7 @@ class ArtifactStore:
 
         A file that is there already is believed once its bytes were compared; a damaged one is replaced.
         """
+        self._check()
         data = self._redacted(data)
         digest = sha256(data).hexdigest()
         path = self.path(digest)
@@ -103,6 +107,7 @@ class ArtifactStore:
         Its file is complete for all processes at once; a power cut before `settle` may leave a part of it, which
         `read` refuses and the next `put` or `stage` of the same bytes replaces.
         """
+        self._check()
         data = self._redacted(data)
         digest = sha256(data).hexdigest()
         path = self.path(digest)
@@ -210,10 +215,13 @@ class RunFolder:
         """Whether it was empty when it was opened, by the one who holds it."""
         self._staging = path / _STAGING
         durable = durability is not Durability.none
-        self.artifacts = ArtifactStore(path / "artifacts", staging=self._staging, redactor=redactor, durable=durable)
+        check = self._check_place
+        self.artifacts = ArtifactStore(
+            path / "artifacts", staging=self._staging, redactor=redactor, durable=durable, check=check
+        )
         # Without a redactor: a redacted storage state cannot be used for a resume, so it is private instead.
         self.checkpoints = ArtifactStore(
-            path / "private" / "checkpoints", staging=self._staging, durable=durable, private=True
+            path / "private" / "checkpoints", staging=self._staging, durable=durable, private=True, check=check
         )
 
     @classmethod
@@ -309,10 +317,13 @@ class RunFolder:
     def _check_place(self) -> None:
         """See that nobody has moved the folder away: the hold goes with it, so another run may have this place."""
         if not self._is_in_place():
-            raise StorageError(
-                f"{self.path} was moved or deleted while this run used it; if it was moved, put it back; then run the"
-                " same command again"
-            )
+            raise self._moved()
+
+    def _moved(self) -> StorageError:
+        return StorageError(
+            f"{self.path} was moved or deleted while this run used it; if it was moved, put it back; then run the same"
+            " command again"
+        )
 
     def _is_in_place(self) -> bool:
         return self._lock_file is None or self._lock_file.is_at(self.path / LOCK_NAME)
@@ -331,9 +342,12 @@ class RunFolder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if self.lock is not None and (why := _refusal(error)) is not None and self._is_in_place():
+        is_in_place = self._is_in_place()
+        if self.lock is not None and (why := _refusal(error)) is not None and is_in_place:
             self._discard_unused(why)
         self.close()
+        if not is_in_place and _is_of_storage(error):  # any file may be the one that was missed first
+            raise self._moved() from error
 
     def _discard_unused(self, why: str) -> None:
         """Remove what a start has left that was refused before it recorded anything; another folder stays, and so does
@@ -373,6 +387,12 @@ def _refusal(error: BaseException | None) -> str | None:
         said = [_refusal(one) for one in error.exceptions]
         return None if None in said else "\n".join(filter(None, said))
     return str(error) if isinstance(error, UsageError) else None
+
+
+def _is_of_storage(error: BaseException | None) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_of_storage, error.exceptions))
+    return isinstance(error, StorageError)
 
 
 def lock_token(folder: Path) -> str:

@@ -53,6 +53,8 @@ def test_a_run_whose_folder_was_deleted_writes_nothing_to_the_one_that_a_new_sta
         shutil.rmtree(path)
         with pytest.raises(StorageError, match="sweep was moved or deleted while this run used it"):
             used.journal("2")
+        with pytest.raises(StorageError, match="sweep was moved or deleted while this run used it"):
+            used.artifacts.stage(b"a page")
         command = [sys.executable, "-c", HOLDING, str(path)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=PROJECT) as second:
             assert second.stdout is not None and second.stdout.readline() == b"held\n"
@@ -60,9 +62,23 @@ def test_a_run_whose_folder_was_deleted_writes_nothing_to_the_one_that_a_new_sta
                 used.journal("2")
             with pytest.raises(StorageError, match="moved or deleted"):
                 used.write("summary.json", b"{}")
+            for put in (used.artifacts.put, used.artifacts.stage, used.checkpoints.put):
+                with pytest.raises(StorageError, match="moved or deleted"):
+                    put(b"a page")
             assert first.token() == token != lock_token(path), "a further worker sees that it is another folder"
             second.communicate()
     assert not list(path.glob("*.jsonl")) and not (path / "summary.json").exists()
+    assert not (path / "artifacts").exists() and not (path / "private").exists()
+
+
+def test_a_run_that_misses_a_file_because_its_folder_was_moved_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "sweep"
+    with pytest.raises(StorageError, match="sweep was moved or deleted") as told, RunFolder.open(path):
+        path.rename(tmp_path / "old")
+        raise ExceptionGroup(
+            "workers", [StorageError(f"cannot write {path / 'sites.jsonl'}: no such file or directory")]
+        )
+    assert told.value.__cause__ is not None
 
 
 def test_a_refused_run_does_not_remove_the_folder_that_a_new_start_made_in_its_place(tmp_path: Path) -> None:
