@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from harness.errors import ConfigError, ExitCode
 
@@ -37,10 +38,16 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"{folder} is already there; give another name, or another place with --into")
     if options.process and options.kind != "agent":
         raise ConfigError(f"--process is for agents; leave it out for the {options.kind} {name}")
-    for path, text in _files_of("process" if options.process else options.kind, name):
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, "utf-8")
-        sys.stdout.write(f"{folder / path}\n")
+    files = dict(_files_of("process" if options.process else options.kind, name))
+    options.into.mkdir(parents=True, exist_ok=True)
+    # It has its name once it is whole: a part, as of a full disk, would keep the same command from writing it.
+    with TemporaryDirectory(prefix=f".{name}-", dir=options.into) as temporary:
+        made = Path(temporary) / name
+        for path, text in files.items():
+            (made / path).parent.mkdir(parents=True, exist_ok=True)
+            (made / path).write_text(text, "utf-8")
+        made.rename(folder)
+    sys.stdout.write("".join(f"{folder / path}\n" for path in files))
     package, then = shlex.quote(f"{folder}[test]"), f"harness run {_CHOICE[options.kind]}={name}"
     if _CHOICE[options.kind] == "task":  # the scripted endpoint has no plan for its tasks, and its site no address yet
         then = f"{name.upper()}=http://HOST:PORT {then} llm=openai llm.model=MODEL"

@@ -1,5 +1,6 @@
 """What `harness new` writes is a package whose own test passes."""
 
+import errno
 import subprocess
 import sys
 import tomllib
@@ -62,3 +63,22 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "mine").mkdir()
     assert main(["new", "agent", "mine", "--into", str(tmp_path)]) == 2
     assert "is already there" in capsys.readouterr().err
+
+
+def test_a_package_that_a_full_disk_cut_off_is_written_by_the_same_command_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, write = ["new", "agent", "mine", "--into", str(tmp_path)], Path.write_text
+
+    def refused(path: Path, text: str, encoding: str) -> int:
+        if path.name == "pyproject.toml":
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return write(path, text, encoding)
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", refused)
+        assert main(command) == 2
+    said = capsys.readouterr()
+    assert "the disk is full" in said.err and not said.out and not list(tmp_path.iterdir())
+    assert main(command) == 0
+    assert (tmp_path / "mine" / "pyproject.toml").is_file()
