@@ -42,7 +42,7 @@ class Compared:
     unscored: int
     """Episodes of the run without a score."""
     differing: tuple[str, ...] = ()
-    """Of a rate that has to be the same: tasks that it does not have."""
+    """Of a rate that has to be the same: tasks that it does not have, each trial by itself."""
 
     @property
     def is_expected(self) -> bool:
@@ -140,7 +140,7 @@ def _same_rate(key: str, control: Control, run: Run, other: Run) -> Compared:
 
 
 def _statuses(run: Run) -> Mapping[str, str]:
-    return {one.task_id: one.status for one in run.results}
+    return {one.name: one.status for one in run.results}
 
 
 def _overrides(options: argparse.Namespace, chosen: Sequence[str], name: str) -> list[str]:

@@ -24,7 +24,12 @@ def played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Played:
     """Nothing is played: an agent that is no other's does its task, and all do as they should."""
 
     def put(
-        *, obedient: Sequence[Do] = FOLLOWS, careful: bool = True, ends: bool = True, earlier: bool = False
+        *,
+        obedient: Sequence[Do] = FOLLOWS,
+        careful: bool = True,
+        ends: bool = True,
+        earlier: bool = False,
+        trials: int = 1,
     ) -> list[list[str]]:
         asked = list[list[str]]()
 
@@ -34,7 +39,14 @@ def played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Played:
             passes = is_careful and (careful or "attack=none" in overrides)
             steps = obedient if "agent=obedient" in overrides else [Do()] * is_careful
             of = [task(number, None if "attack=none" in overrides else ATTACK) for number in range(2)]
-            episodes = [records(one, steps, passed=passes, is_over=ends or not is_careful) for one in of]
+            episodes = [
+                # Only a first trial may be kept from passing by an attack.
+                records(
+                    one, steps, passed=passes or (is_careful and trial > 0), is_over=ends or not is_careful, trial=trial
+                )
+                for one in of
+                for trial in range(trials)
+            ]
             folder = write(tmp_path / str(len(asked)), episodes)
             if earlier:
                 about = loads((folder / "run.json").read_bytes())
@@ -88,6 +100,12 @@ def test_an_attack_that_keeps_a_task_from_being_done_is_found(
     assert audit() == ExitCode.BELOW
     said = capsys.readouterr().out
     assert "attack, careful: same rate is 0.0%, not 100.0% (tasks 0, 1): a task itself needs" in said
+
+
+def test_each_trial_counts(played: Played, capsys: pytest.CaptureFixture[str]) -> None:
+    played(careful=False, trials=2)
+    assert audit("trials=2") == ExitCode.BELOW
+    assert "same rate is 50.0%, not 100.0% (tasks 0, 1): a task itself needs" in capsys.readouterr().out
 
 
 def test_what_is_unknown_is_neither(played: Played, capsys: pytest.CaptureFixture[str]) -> None:
