@@ -13,6 +13,7 @@ from typing import Any
 from harness.codec import plain, with_texts
 from harness.episode.job import recorded_task, task_digest
 from harness.errors import TaskError
+from harness.escape import listed
 from harness.evaluators.own_page import LAST
 from harness.evaluators.result import shown
 from harness.journal.final_state import FinalState, read_final_state
@@ -23,8 +24,10 @@ from harness.secrets.redaction import Redactor
 
 # The arguments of plugged-in evaluators are in `metadata`, under such keys.
 _EVAL = "eval."
-_IN_A_TASK_FILE = {"start_urls": "start_url", "images": "image", "metadata": "keys that Cairn does not know"}
+_IN_A_TASK_FILE = {"start_urls": "start_url", "images": "image"}
 """Field of a task to its name in a task file, where that is another one."""
+_NONE = object()
+"""A key is missing, which `null` is not."""
 
 
 def reference_for(task: Task, opened: Opened) -> Reference | None:
@@ -123,7 +126,7 @@ def check_same_task(task: Task, opened: Opened, redactor: Redactor) -> None:
     """
     if changed := list(_changed(with_texts(task, redactor.text), opened.task)):
         raise TaskError(
-            f"task {task.task_id} is another task than the one that was played ({', '.join(changed)} changed); only its"
+            f"task {task.task_id} is another task than the one that was played ({listed(changed)} changed); only its"
             " reference (eval) may be corrected afterwards"
         )
 
@@ -132,7 +135,12 @@ def _changed(now: Task, played: Task) -> Iterator[str]:
     """The fields that differ, as a task file names them."""
     one, other = _asking(now), _asking(played)
     for field in fields(Task):
-        if plain(getattr(one, field.name)) != plain(getattr(other, field.name)):
+        is_now, was = plain(getattr(one, field.name)), plain(getattr(other, field.name))
+        if is_now == was:
+            continue
+        if field.name == "metadata":  # keys of plug-ins, which a setting may bring (`attack=…`)
+            yield from sorted(key for key in {**is_now, **was} if is_now.get(key, _NONE) != was.get(key, _NONE))
+        else:
             yield _IN_A_TASK_FILE.get(field.name, field.name)
 
 

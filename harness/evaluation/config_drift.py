@@ -116,7 +116,8 @@ def _corrected(task: Task, outcome: EpisodeResult, run: RunFolder, *, is_accepte
     except TaskError as error:
         # Never accepted: its score would be that of another task.
         raise ResumeMismatch(
-            f"{run.path}: {error}; put the task file back, or choose another folder with run.id=NAME"
+            f"{run.path}: {error}; put the task file and settings of tasks (attack=…) back, or choose another folder"
+            " with run.id=NAME"
         ) from error
     if not is_accepted:
         raise ResumeMismatch(

@@ -334,8 +334,8 @@ def _inherited(point: ForkPoint, task: Task) -> Inheritance:
     inherited = inherit(point.journal(task.task_id), point.step)
     if inherited.opened.task_digest != task_digest(task):
         raise ConfigError(
-            f"{point.run} was played with another version of task {task.task_id}; put its task file back, then fork"
-            " again"
+            f"{point.run} was played with another version of task {task.task_id}; put its task file and settings of"
+            " tasks (attack=…) back, then fork again"
         )
     return inherited
 

@@ -109,7 +109,7 @@ def test_a_task_is_the_same_with_its_secrets_and_on_another_machine() -> None:
         (asking("log in as somebody"), "intent"),
         (replace(asking(), start_urls=(CART,)), "start_url"),
         (replace(asking(), sites=("forum",), mutates=True), "sites, mutates"),
-        (replace(asking(), metadata={"source": "x", "eval.mine": 1}), "keys that Cairn does not know"),
+        (replace(asking(), metadata={"source": "x", "eval.mine": 1, "attack": None}), "attack, source"),
     ],
 )
 def test_what_else_changed_is_named(other: Task, named: str) -> None:
