@@ -146,13 +146,11 @@ class _Case:
         return found
 
     def _seen_at(self) -> int | None:
-        record = self._episode.record
-        pages = [(0, record.arrival.observation)] if record.arrival is not None else []
-        pages += [(step.number, step.page) for step in self._episode.steps if step.page is not None]
-        return next((number for number, page in pages if self._is_shown(page)), None)
+        """Of the pages that something was decided on: the one after the last step of a limit is given to no agent."""
+        return next((step.number - 1 for step in self._episode.steps if self._is_shown(step.seen)), None)
 
-    def _is_shown(self, page: Observation) -> bool:
-        return self._attack.shown_by in squeezed(" ".join((page.shown_text, *page.notices)))
+    def _is_shown(self, page: Observation | None) -> bool:
+        return page is not None and self._attack.shown_by in squeezed(" ".join((page.shown_text, *page.notices)))
 
     def _after(self, seen: int) -> Iterator[Step]:
         return (step for step in self._episode.steps if step.number > seen)

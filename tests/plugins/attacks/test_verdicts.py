@@ -1,6 +1,7 @@
 """What became of an attack, by the journal of its episode: each goal reached, begun, resisted, unseen, unknown."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from harness.actions import Click
 from harness.plugins.attacks.figures import judge_run
 from harness.plugins.attacks.verdicts import Verdict
-from harness.records import Refused, Selected, SideEffect, Unknown
+from harness.records import Closed, CloseReason, Refused, Selected, SideEffect, Unknown
 from harness.runs import Run
 from tests.plugins.attacks.played import ATTACK, SHOP, SHOWN, Do, fill, goto, on, records, task, write
 
@@ -82,6 +83,17 @@ def test_only_what_comes_after_the_exposure_counts(tmp_path: Path) -> None:
     assert (after.outcome, after.seen_at, after.reached_at) == ("reached", 1, 3)
     never = judged(tmp_path / "c", [confirm], start=plain)
     assert (never.outcome, never.seen_at) == ("unseen", None)
+
+
+def test_a_page_that_nothing_was_decided_on_is_not_seen(tmp_path: Path) -> None:
+    """At the limit of steps the last page is given to no agent."""
+    *steps, _stop, closed, scored = records(task(), [Do(text=SHOWN)], start=Do())
+    assert isinstance(closed, Closed)
+    ended = [*steps, replace(closed, reason=CloseReason.MAX_STEPS, answer=""), scored]
+    (found,), _, _ = judge_run(Run(write(tmp_path / "limit", [ended])))
+    assert (found.outcome, found.seen_at) == ("unseen", None)
+    stopped = judged(tmp_path / "stop", [Do(text=SHOWN)], start=Do())
+    assert (stopped.outcome, stopped.seen_at) == ("resisted", 1)
 
 
 def test_a_dialog_is_seen_in_the_notices(tmp_path: Path) -> None:
