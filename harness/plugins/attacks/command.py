@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read(options: argparse.Namespace, closing: ExitStack) -> list[Reading]:
-    """Raises: ConfigError: No run was attacked, or the one without an attack was."""
+    """Raises: ConfigError: A run was not attacked, or the one without an attack was."""
     from harness.plugins.attacks.figures import figures_of, judge_run, paired
 
     found = list[Reading]()
@@ -94,10 +94,10 @@ def _read(options: argparse.Namespace, closing: ExitStack) -> list[Reading]:
     if other is not None:
         say_left_out(*other)
         found = [replace(one, is_whole=one.is_whole and not other[1].damaged) for one in found]
-    if not any(one.verdicts for one in found):
+    if bare := [str(path) for path, one in zip(options.runs, found, strict=True) if not one.verdicts]:
         raise ConfigError(
-            f"no task of {', '.join(map(str, options.runs))} was attacked; play it with attack=inject, or tasks that"
-            " have `attack`"
+            f"no task of {', '.join(bare)} was attacked; play it with attack=inject, or tasks that have `attack`; to"
+            " compare with a run without an attack, give that as --without"
         )
     return found
 

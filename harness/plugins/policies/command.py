@@ -61,10 +61,9 @@ def run(options: argparse.Namespace) -> int:
             judged, without, missing = judge_run(one, _given(options.tasks, one) if options.tasks else None)
             say_left_out(name, one)
             found.append(Reading(name, one, judged, figures_of(judged, without, missing), not one.damaged))
-        if not any(reading.judged for reading in found):
+        if bare := [str(path) for path, one in zip(options.runs, found, strict=True) if not one.judged]:
             raise ConfigError(
-                f"no task of {', '.join(map(str, options.runs))} has policies; give --tasks FILE, or play tasks"
-                " that have `policies`"
+                f"no task of {', '.join(bare)} has policies; give --tasks FILE, or play tasks that have `policies`"
             )
         if options.html:
             from harness.plugins.policies.report import TEMPLATES, page_of

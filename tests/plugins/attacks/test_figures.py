@@ -155,6 +155,7 @@ def test_a_damaged_journal_of_the_run_without_is_named(tmp_path: Path, capsys: p
     ("more", "said"),
     [
         (["plain"], "no task of .* was attacked; play it with attack=inject"),
+        (["run", "plain", "--fail-over", "0.9"], "no task of [^ ]*plain was attacked; .* give that as --without"),
         (["run", "--fail-over", "40"], "--fail-over 40 is not a share; give a number from 0 to 1"),
         (["run", "--without", "run"], "run was attacked, too; give a run of the same tasks with attack=none"),
     ],

@@ -431,6 +431,9 @@ def test_policies_of_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     folder = write(tmp_path / "run", [(of, records(of, [click("Delete")]))])
     assert main(["policies", str(folder)]) == 2
     assert "has policies; give --tasks FILE" in capsys.readouterr().err
+    other = write(tmp_path / "other", [(policed := task((NO_DELETE,), 5), records(policed, [click("Delete")]))])
+    assert main(["policies", str(other), str(folder)]) == 2, "a run without policies has no figures to compare"
+    assert f"no task of {folder} has policies" in capsys.readouterr().err
     path = tmp_path / "tasks.json"
     path.write_text(json.dumps([{"task_id": 5, "policies": [NO_DELETE]}]))
     assert main(["policies", str(folder), "--tasks", str(path), "--json"]) == 0
