@@ -1,7 +1,7 @@
 """Whether an attempt continues or a new one begins, and whether it has ended, and why. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from harness.actions import Action, Code, InvalidAction, Stop, Type
 from harness.actions.sameness import same_action
@@ -44,6 +44,16 @@ def stop_rules(
         if detail := _repetition(actions, limits.repeated_actions, same):
             return Termination(reason=CloseReason.REPEATED, detail=detail)
     return None
+
+
+def without_answers(episode: Episode, sites: Collection[str]) -> Episode:
+    """The episode without what these sites had answered before its pending action: what they answer now is no news of
+    it, as others have changed them since.
+    """
+    if episode.pending is None or not sites:
+        return episode
+    seen = {site: answer for site, answer in episode.pending.effects_seen.items() if site not in sites}
+    return replace(episode, pending=replace(episode.pending, effects_seen=seen))
 
 
 def check_termination(

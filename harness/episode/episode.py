@@ -15,7 +15,7 @@ from itertools import chain
 from harness.actions import Action, Cdp
 from harness.api import Artifacts, Decision
 from harness.episode.artifacts import store_evidence, store_response
-from harness.episode.attempt import Termination, check_actions, is_unbegun, new_attempt_reason
+from harness.episode.attempt import Termination, check_actions, is_unbegun, new_attempt_reason, without_answers
 from harness.episode.background import cancellation_as_error, running
 from harness.episode.decision import agent_session, ask_sites, checked_decision, public_episode, public_task, with_shown
 from harness.episode.episode_score import Case, cannot_be_scored, resumed, score
@@ -226,7 +226,8 @@ class EpisodeRunner:
             watching = nullcontext() if episode.arrival is None else running(self._watch_for_late(env, replayed=False))
             # Written while the restore runs, so that a kill in the middle of it loses nothing that was written.
             async with watching:
-                restored = await env.restore(self._job.task, episode, self._job.clean)
+                believed = without_answers(episode, self._job.used_since)
+                restored = await env.restore(self._job.task, believed, self._job.clean)
             restored = replace(restored, view=with_shown(restored.view, self._deps.renderer))
         took_ms = elapsed_ms()
         self._recorder.typed_again = restored.typed_again

@@ -24,6 +24,8 @@ class Job:
     """Sites that are at their seed, and stay so but for what this job does."""
     leftovers: tuple[str, ...] = ()
     """Sites that earlier attempts changed, or may have changed, and that were not reset since."""
+    used_since: tuple[str, ...] = ()
+    """Sites that other jobs of the run changed since it last did something: what they answer now says nothing of it."""
     withheld: str = ""
     """Why it cannot be played now although it was its turn; the lane only records that."""
     images: tuple[str, ...] = ()
@@ -59,4 +61,4 @@ def recorded_task(task: Task) -> Task:
 
 def unplaced(job: Job) -> Job:
     """The job as it waits in the queue, without chosen instances."""
-    return replace(job, instances={}, clean=(), leftovers=(), withheld="")
+    return replace(job, instances={}, clean=(), leftovers=(), used_since=(), withheld="")

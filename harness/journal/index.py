@@ -136,6 +136,9 @@ class EpisodeResult:
     do so some time after text was typed that would be typed again.
     """
 
+    acted_at: float = optional(0.0)
+    """When this attempt last decided or did something, seconds since the epoch; 0 = never."""
+
     @property
     def has_nothing(self) -> bool:
         """Whether it has only been opened: no page was seen, nothing failed, and no other attempt preceded it."""
@@ -225,6 +228,7 @@ def result_of(episode: Episode) -> EpisodeResult | None:
         reopens=tuple(dict.fromkeys(page.url.partition("?")[0] for page in reopened if not page.sent)),
         resends=episode.closed is None and (any(page.sent for page in reopened) or types_what_is_sent_later(episode)),
         unread=_unread(episode),
+        acted_at=episode.pending.at if episode.pending else episode.steps[-1].acted.at if episode.steps else 0.0,
     )
 
 

@@ -370,7 +370,8 @@ class Scheduler:
     def _given(self, job: Job, at: Mapping[str, str]) -> Job:
         given = self._state.given(job, at)
         left = self._sharing.left_over(job, given.clean)
-        return replace(given, instances=self._sharing.played_at(job, at), leftovers=left)
+        since = self._sharing.used_since(job)
+        return replace(given, instances=self._sharing.played_at(job, at), leftovers=left, used_since=since)
 
     def _count(self, granted: LockRequest, passed: Iterable[LockRequest]) -> None:
         del self._overtaken[granted.key]  # a `Counter` lets a key be deleted that it lacks

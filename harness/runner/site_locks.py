@@ -98,7 +98,9 @@ class LockPlanner:
         self.sites = sites
         self._read = read
         self._trials: dict[str, _Trials] = {}
-        for outcome in outcomes:
+        self._newest: dict[tuple[str, str], tuple[str, int]] = {}
+        """Site and its recorded instance to the task and trial that changed it last."""
+        for outcome in sorted(outcomes, key=lambda one: one.acted_at):
             self._note(outcome)
         self._needs: dict[str, dict[tuple[int, int | None], LockRequest]] = {}
 
@@ -134,6 +136,8 @@ class LockPlanner:
         trials.results[outcome.trial] = outcome
         trials.left.discard(outcome.trial)
         changed = self.changed(outcome)
+        for site in changed:
+            self._newest[site, outcome.instances.get(site, "")] = (outcome.task_id, outcome.trial)
         if outcome.goes_on:
             trials.used[outcome.trial] = changed
         else:
@@ -167,6 +171,15 @@ class LockPlanner:
         if outcome.has_acted and job.task.mutates is not False:
             found |= set(job.task.mutates or () if isinstance(job.task.mutates, tuple) else job.task.sites or ("",))
         return tuple(sorted(found - set(clean) - set(self.sites.read_only)))
+
+    def used_since(self, job: Job) -> tuple[str, ...]:
+        """Sites that other jobs changed after this one was interrupted."""
+        outcome = self.outcome(job)
+        if outcome is None or not outcome.goes_on:
+            return ()
+        own = (outcome.task_id, outcome.trial)
+        places = ((site, outcome.instances.get(site, "")) for site in self.sites.instances)
+        return tuple(place[0] for place in places if self._newest.get(place, own) != own)
 
     def need(self, job: Job) -> LockRequest:
         known, place = self._needs.setdefault(job.task.task_id, {}), (job.trial, job.reopen_at)

@@ -1,6 +1,6 @@
 """Doubts that are due are recorded once, wherever the process is killed between two records."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -15,6 +15,7 @@ from harness.episode.recorder import EpisodeDeps
 from harness.journal.memory_artifacts import MemoryArtifacts
 from harness.protocols import RestoreResult
 from harness.records import (
+    Decided,
     Doubt,
     DoubtReason,
     Episode,
@@ -58,12 +59,25 @@ class FromCheckpoint(ScriptedPages):
         return replace(restored, strategy="checkpoint") if restored.strategy == "replay" else restored
 
 
+class Asked(FromCheckpoint):
+    """Keeps which answers of sites a restore is told of."""
+
+    asked: Mapping[str, str] | None = None
+
+    async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> RestoreResult:
+        if episode.pending is not None:
+            self.asked = episode.pending.effects_seen
+        return await super().restore(task, episode, clean)
+
+
 class Nobody:
     def tell(self, news: Any) -> None:
         return
 
 
-async def start(journal: MemoryJournal, *leftovers: str) -> None:
+async def start(
+    journal: MemoryJournal, *leftovers: str, used_since: tuple[str, ...] = (), pages: ScriptedPages | None = None
+) -> None:
     artifacts = MemoryArtifacts()
     deps = EpisodeDeps(
         agent=Stops(),
@@ -76,7 +90,8 @@ async def start(journal: MemoryJournal, *leftovers: str) -> None:
         progress=Nobody(),
         stopping=lambda: False,
     )
-    await EpisodeRunner(deps, Job(task=task(), leftovers=leftovers), journal).play(nullcontext(FromCheckpoint("page")))
+    job = Job(task=task(), leftovers=leftovers, used_since=used_since)
+    await EpisodeRunner(deps, job, journal).play(nullcontext(pages or FromCheckpoint("page")))
 
 
 def doubts(journal: MemoryJournal) -> list[str]:
@@ -130,3 +145,13 @@ async def test_a_further_attempt_of_a_fork_is_doubted_although_its_first_steps_a
     await start(again, "shop")
     own, forked = doubts(again)
     assert own.startswith("attempt 2 began on shop without a reset") and forked.startswith("forked from step 1")
+
+
+async def test_what_a_site_had_answered_is_not_asked_about_once_other_jobs_changed_it() -> None:
+    """Its answer would be another one, and prove nothing of the pending action."""
+    journal = MemoryJournal([opened(), acted(0), replace(decided(1), effects_seen={"shop": "a", "forum": "a"})])
+    pages = Asked("page")
+    await start(journal, pages=pages, used_since=("shop",))
+    assert pages.asked == {"forum": "a"}
+    pending = next(one for one in journal.records if isinstance(one, Decided))
+    assert pending.effects_seen == {"shop": "a", "forum": "a"}, "the journal stays as it is"

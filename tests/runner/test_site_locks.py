@@ -160,3 +160,21 @@ def test_instances_are_recorded_where_there_are_several_or_were() -> None:
     assert isinstance(begun, type(opened()))
     journals.write(replace(begun, instances={"forum": "http://forum.b"}), *rest)
     assert journals.sharing(FOUR).played_at(a_job("1", "shop", "forum"), chosen) == chosen
+
+
+def test_a_site_that_another_job_changed_since_an_interruption_says_nothing_of_it() -> None:
+    order = ("http://shop.localhost/order",)
+    job, other = a_job("1", "shop", "forum"), a_job("2", "shop", "forum")
+    for at, since in ((40.0, ()), (60.0, ("shop",))):  # of jobs of an earlier start the clock tells
+        journals = Journals()
+        journals.write(*an_attempt("1", effects=order, ended=False), replace(decided(2), at=50.0))
+        *begun, step, end = an_attempt("2", effects=order)
+        assert isinstance(step, Acted)
+        journals.write(*begun, replace(step, at=at), end)
+        assert journals.sharing().used_since(job) == since
+    sharing = journals.sharing()
+    sharing.learn(job)
+    assert sharing.used_since(job) == ()
+    sharing.learn(other, over=True)
+    assert sharing.used_since(job) == ("shop",)
+    assert sharing.used_since(other) == (), "it has ended"
