@@ -168,15 +168,16 @@ def _judged(root: Path) -> list[dict[str, str]]:
     return found
 
 
-def test_a_verdict_that_cannot_be_read_is_no_verdict_and_is_asked_again(
+def test_a_verdict_that_cannot_be_read_is_no_verdict_and_is_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = "maybe"
-    with judge_stub(lambda _: said) as stub:
+    with judge_stub(lambda _: "maybe") as stub:
         given = ["judge-check", str(SAMPLE), *settings(stub, tmp_path), "--method", "last_screenshots"]
-        assert main(given) == 3
-        out = capsys.readouterr().out
-        assert "4 without a verdict" in out and "precision  -" in out and "kappa      -" in out
+        for _ in range(2):
+            assert main(given) == 3
+            out = capsys.readouterr().out
+            assert "4 without a verdict" in out and "precision  -" in out and "kappa      -" in out
+        assert len(stub.sent) == 4, "a reply is asked for once, whatever it says"
 
 
 def rows_changed(change: Callable[[list[list[str]]], object]) -> Callable[[Path], None]:
