@@ -109,11 +109,7 @@ def _given(path: Path, run: "Run") -> "Mapping[str, tuple[Policy, ...]]":
     from harness.api.tasks import Fields, expand, read_task_file
     from harness.plugins.policies.policy import KEY, read_policies
 
-    bases = {
-        key.split(".")[1]: str(value).rstrip("/")
-        for key, value in run.settings.items()
-        if key.startswith("sites.") and key.endswith(".canonical") and key.count(".") == 2
-    }
+    bases = _addresses(run)
     found = {
         entry.task_id: read_policies(Fields(entry.place, expand(entry.place, {KEY: entry.fields[KEY]}, bases)))
         for entry in read_task_file(path)
@@ -122,6 +118,17 @@ def _given(path: Path, run: "Run") -> "Mapping[str, tuple[Policy, ...]]":
     if not found:
         raise ConfigError(f"{path}: no task has policies; give a task file whose tasks have `policies`")
     return found
+
+
+def _addresses(run: "Run") -> Mapping[str, str]:
+    """Site to the address at which it was shown, by the settings in the folder; where there are none, of no site."""
+    from harness.api.configuration import read_recorded, recorded_address, recorded_sites
+
+    try:
+        sites = recorded_sites(read_recorded(run.folder))
+    except ConfigError:
+        return {}
+    return {name: address for name, site in sites.items() if (address := recorded_address(site)) is not None}
 
 
 def _print(console: "Terminal", found: Sequence[Reading]) -> None:

@@ -439,6 +439,11 @@ def test_policies_of_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["policies", str(folder), "--tasks", str(path), "--json"]) == 0
     (data,) = json.loads(capsys.readouterr().out)
     assert data["episodes"][0]["policies"][0]["status"] == "violated"
+    stay = {"eval": {"eval_types": ["is_url_match"], "reference_url": "__SHOP__/"}}
+    path.write_text(json.dumps([{"task_id": 5, "policies": [stay]}]))
+    (folder / "config.yaml").write_text("sites:\n  shop: {canonical: 'http://shop.localhost/'}\n")
+    assert main(["policies", str(folder), "--tasks", str(path), "--json"]) == 0, "addresses are those of the run"
+    assert '"why": "http://shop.localhost/' in capsys.readouterr().out
     path.write_text(json.dumps([{"task_id": 5, "policies": [{"eval": {"eval_types": ["x"]}}]}]))
     assert main(["policies", str(folder), "--tasks", str(path)]) == 2
     assert "tasks.json: task 5: field `policies[0].eval.eval_types`" in capsys.readouterr().err
