@@ -151,7 +151,7 @@ def _overrides(options: argparse.Namespace, chosen: Sequence[str], name: str) ->
         *(one for one in options.overrides if one.lstrip("+~").partition("=")[0].partition(".")[0] not in groups),
         f"task.path={quoted(str(path))}",
         *chosen,
-        *run_settings(options.root, f"{path.stem}-{name}"),
+        *run_settings(options, name),
     ]
 
 

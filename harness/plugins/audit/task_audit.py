@@ -92,8 +92,8 @@ def _overrides(options: argparse.Namespace, exploit: Exploit) -> list[str]:
         f"+agent.arguments.task_file={quoted(str(path))}",
         f"+agent.arguments.references={quoted(str(_references(options)))}",
         f"judge._target_={_JUDGE}",
-        *run_settings(options.root, f"{path.stem}-{exploit.name}"),
         *options.overrides,
+        *run_settings(options, exploit.name),
     ]
 
 
@@ -103,9 +103,15 @@ def _references(options: argparse.Namespace) -> Path:
     return folder.absolute() / f"{options.of.absolute().stem}.tasks.json"
 
 
-def run_settings(root: Path, name: str) -> tuple[str, ...]:
-    """Where a run of an audit is kept, as settings."""
-    return (f"run.root={quoted(str(root / 'audit'))}", f"run.id={quoted(name)}", "run.report=false")
+def run_settings(options: argparse.Namespace, name: str) -> tuple[str, ...]:
+    """Where a run of an audit is kept, as settings: the person's `run.id`, or the name of the task file, begins it."""
+    own = [one.partition("=")[2].strip("'\"") for one in options.overrides if one.partition("=")[0] == "run.id"]
+    begin = own[-1] if own else options.of.absolute().stem
+    return (
+        f"run.root={quoted(str(options.root / 'audit'))}",
+        f"run.id={quoted(f'{begin}-{name}')}",
+        "run.report=false",
+    )
 
 
 def play_quietly(overrides: Sequence[str], config_dir: Path | None) -> Path:

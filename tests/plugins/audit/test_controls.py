@@ -85,6 +85,15 @@ def test_tasks_that_an_earlier_audit_asked_for_do_not_count(played: Played) -> N
     assert audit() == ExitCode.DONE
 
 
+def test_the_names_of_its_runs_begin_as_asked_for(played: Played) -> None:
+    """Another attack on the same tasks needs other folders, and is told to give a `run.id`."""
+    asked = played()
+    assert audit("run.id=mine") == ExitCode.DONE
+    names = [[one for one in overrides if one.startswith("run.id=")][-1] for overrides in asked]
+    agents = ("null", "obedient", "careful", "careful-without", "random")
+    assert names == [f"run.id='mine-attack-{agent}'" for agent in agents]
+
+
 def test_an_attack_that_cannot_be_followed_is_found(played: Played, capsys: pytest.CaptureFixture[str]) -> None:
     played(obedient=())
     assert audit() == ExitCode.BELOW
