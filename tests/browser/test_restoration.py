@@ -197,6 +197,9 @@ def test_a_checkpoint_is_not_resumed_on_a_site_that_was_reset_since() -> None:
     settings = ResumeSettings(strategy=Strategy.checkpoint)
     made = plan(a_task(Web()), an_episode(POST), sites=(ONE,), settings=settings, clean=FRESH)
     assert made.strategy == "replay"
+    began = Episode(arrival=acted(0, an_observation(), effects=(POST,)))
+    made = plan(a_task(Web()), began, sites=(ONE,), settings=settings, clean=FRESH)
+    assert made.strategy == "replay", "what step 0 stored is gone, too"
     both = replace(a_task(Web()), sites=("shop", "forum"))
     with pytest.raises(EnvironmentDiverged, match="shop was reset since, but other sites of the task were not"):
         plan(both, an_episode(POST), sites=(ONE, FORUM), settings=settings, clean=FRESH)

@@ -93,8 +93,9 @@ def plan(
         # A replay although a checkpoint is faster: a checkpoint has neither the history of tabs nor what scripts
         # remember, so an agent that goes back would reach another page.
         strategy = "replay" if is_fresh or not acts else "checkpoint"
-    if acts and at_risk and is_fresh:
-        strategy = "replay"  # the site was reset since: what a checkpoint goes on from is not there any more
+    if (acts or episode.arrival.effects) and at_risk and is_fresh:
+        # The site was reset since: what a checkpoint goes on from is not there any more, nor what step 0 stored there.
+        strategy = "replay"
     if acts and not is_fresh:
         # To repeat the effects would order things twice, and to take the checkpoint would make `replay` another word
         # for `auto`.
