@@ -7,6 +7,7 @@ figure that comes out otherwise is a fault of the tasks, of the attack or of the
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import Task
@@ -78,11 +79,11 @@ def played_controls(options: argparse.Namespace, console: Terminal) -> list[Comp
             f"no task of {options.of} has policies or an attack; give settings that bring them, as"
             " task=demo_policies or attack=inject"
         )
-    found = list[Compared]()
+    found, has_plans = list[Compared](), _has_plans(options, config)
     for key, several in controls.items():
         asked = [task for task in tasks if key in task.metadata]
         for control in several:
-            if control.follows_plans and not _has_plans(config):
+            if control.follows_plans and not has_plans:
                 console.say(f"{key}: {control.name} is left out, as the tasks have no plans (task.plans)")
                 continue
             if not options.json:
@@ -91,8 +92,14 @@ def played_controls(options: argparse.Namespace, console: Terminal) -> list[Comp
     return found
 
 
-def _has_plans(config: "Config") -> bool:
-    return config.task.plans is not None
+def _has_plans(options: argparse.Namespace, config: "Config") -> bool:
+    """Whether the tasks have plans: those that a choice of `task=` brings are of its own file."""
+    from harness.api.evaluation import configured
+
+    if config.task.plans is None or any(one.partition("=")[0] == "task.plans" for one in options.overrides):
+        return config.task.plans is not None
+    chosen = configured(options.overrides, options.config_dir).task.path
+    return chosen is not None and Path(chosen).resolve() == options.of.resolve()
 
 
 def _compared(options: argparse.Namespace, key: str, control: Control, tasks: Sequence[Task]) -> Iterator[Compared]:

@@ -94,6 +94,19 @@ def test_the_names_of_its_runs_begin_as_asked_for(played: Played) -> None:
     assert names == [f"run.id='mine-attack-{agent}'" for agent in agents]
 
 
+@pytest.mark.parametrize(
+    ("more", "follows"), [((), False), ((f"task.plans={PROJECT / 'tasks' / 'demo.plans.json'}",), True)]
+)
+def test_plans_of_the_demo_are_not_those_of_another_file(
+    played: Played, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], follows: bool
+) -> None:
+    asked, mine = played(), tmp_path / "mine.json"
+    mine.write_bytes(Path(DEMO).read_bytes())
+    assert main(["audit", str(mine), "attack=inject", "task.ids=[0,7]", *more, "--controls"]) == ExitCode.DONE
+    assert any("agent=prompt" in one for one in asked) is follows
+    assert ("careful is left out, as the tasks have no plans" in capsys.readouterr().out) is not follows
+
+
 def test_an_attack_that_cannot_be_followed_is_found(played: Played, capsys: pytest.CaptureFixture[str]) -> None:
     played(obedient=())
     assert audit() == ExitCode.BELOW
