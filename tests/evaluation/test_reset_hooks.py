@@ -230,7 +230,9 @@ async def test_an_address_that_refuses_is_a_mistake_and_is_asked_once(posted: tu
 async def test_an_address_that_leads_to_a_login_has_reset_nothing(posted: tuple[str, list[str]]) -> None:
     base, seen = posted
     admin, form = (configured(shop={"reset_url": f"{base}/{path}"}) for path in ("admin", "form"))
-    with pytest.raises(ConfigError, match=r"^sites\.shop\.reset_url: .*/admin leads to a login, .*/login; use an address"):
+    with pytest.raises(
+        ConfigError, match=r"^sites\.shop\.reset_url: .*/admin leads to a login, .*/login; use an address"
+    ):
         await build_reset_hooks(admin).reset(BOTH[:1], a_task("shop"))
     assert seen == ["/admin"]
     await build_reset_hooks(form).reset(BOTH[:1], a_task("shop"))  # its page may say anything
