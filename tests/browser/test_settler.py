@@ -236,6 +236,15 @@ async def test_what_a_socket_answers_is_seen(web: Web) -> None:
                 assert f"'answer {number}'" in await visit.click("button", "go")
 
 
+async def test_a_time_that_runs_out_later_does_not_make_a_page_restless(web: Web, chromium: ChromiumPool) -> None:
+    late = f"fetch('/data').then(()=>{{{SAY};setTimeout(()=>location.reload(),60000)}})"
+    web.pages["/data"] = (200, {}, "x")
+    web.page("/", f"""{OUT}<button onclick="{late}">go</button>""")
+    async with visiting(chromium, web) as visit:
+        assert "'after'" in await visit.click("button", "go")
+        assert visit.notices == ""
+
+
 @pytest.mark.parametrize("headers", [{}, {"content-security-policy": "sandbox"}])
 async def test_a_document_without_scripts_is_not_waited_for(
     web: Web, chromium: ChromiumPool, headers: dict[str, str]

@@ -68,7 +68,8 @@
   const current = () => spent ?? ours()?.age ?? null;
   const follow = (what, age, url) => {
     if (age > HORIZON) {
-      if (current() !== null) overrun = true;
+      // A time that runs out much later, of a session or a request, is not the next tick of a chain.
+      if (current() > HORIZON || age - current() <= HORIZON) overrun = true;
       return null;
     }
     const token = { stale: stale || (spent === null && (ours()?.token?.stale ?? false)) };
