@@ -220,13 +220,16 @@ async def test_a_page_that_reloads_for_ever_is_left_in_time(web: Web, chromium: 
     assert time.monotonic() - begun < 20
 
 
-async def test_what_a_socket_answers_is_seen(web: Web) -> None:
-    async def echo(socket: ServerConnection) -> None:
+@pytest.mark.parametrize("before", [0, 1, 60])
+async def test_what_a_socket_answers_is_seen(web: Web, before: int) -> None:
+    async def answer(socket: ServerConnection) -> None:
         async for said in socket:
-            await asyncio.sleep(0.3)  # the other side takes its time; nobody waits by this
+            for _ in range(before):  # that it has begun, or parts of the answer
+                await socket.send("begun")
+            await asyncio.sleep(0.2)  # the other side takes its time; nobody waits by this
             await socket.send(said)
 
-    async with serve(echo, "127.0.0.1", 0) as answering:
+    async with serve(answer, "127.0.0.1", 0) as answering:
         port = answering.sockets[0].getsockname()[1]
         pushes = Site(name="push", url=f"http://127.0.0.1:{port}", canonical="http://push.localhost")
         script = f"const s=new WebSocket('ws://127.0.0.1:{port}/');s.onmessage=e=>out.textContent='answer '+e.data"
@@ -234,6 +237,7 @@ async def test_what_a_socket_answers_is_seen(web: Web) -> None:
         async with visiting(web.pool(None, web.site, pushes), web) as visit:
             for number in (1, 2, 3):
                 assert f"'answer {number}'" in await visit.click("button", "go")
+                assert visit.notices == "", "it has said all it had to say"
 
 
 async def test_a_time_that_runs_out_later_does_not_make_a_page_restless(web: Web, chromium: ChromiumPool) -> None:

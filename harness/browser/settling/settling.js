@@ -6,6 +6,7 @@
 (() => {
   const HORIZON = 600;
   const STEP = 25;
+  const SILENT = 300; // ms after each answer of a socket in which a further one may come
   const PATIENCE = 1500; // ms after the document was parsed in which slow images and scripts may still arrive
   const WORN = 1000; // budget of a document that already used up a whole one
   const HOPS = 32; // microtask hops for which the continuation of a callback counts as its own
@@ -264,33 +265,50 @@
   });
 
   // Whoever is on the other side may answer what it was told, or say by itself what it has found: it gets one horizon
-  // for that.
-  const talks = (name, tells, what, begins) => replace(window, name, (was) => class extends was {
-    #age = current() ?? 0;
-    #token = null;
+  // for that. Servers often say at first that they have begun: after each message, a socket may be silent for a while.
+  const talk = (what, silent) => {
+    let age = 0;
+    let token = null;
+    let told = 0; // when it was last told something
+    let heard = -Infinity;
+    const wait = (limit) => {
+      pending.delete(token);
+      const mine = (token = follow(what, age));
+      native.setTimeout(() => pending.delete(mine), limit);
+    };
+    return {
+      tell() {
+        age = current() ?? 0;
+        told = now();
+        wait(HORIZON);
+      },
+      hear(event) {
+        const isAwaited = pending.delete(token);
+        const passed = now() - heard;
+        heard = now();
+        // Not more than has passed: what is said in many messages at once is one answer. What is said after a silence is
+        // none, but an event.
+        age = isAwaited || passed < HORIZON ? age + Math.min(STEP, passed) : 0;
+        if (age > HORIZON) overrun = true;
+        marked.set(event, { age, token });
+        if (isAwaited && silent) wait(Math.min(silent, told + HORIZON - now()));
+      },
+    };
+  };
+  const talks = (name, tells, what, { begins, silent }) => replace(window, name, (was) => class extends was {
+    #talk = talk(what, silent);
     constructor(...args) {
       super(...args);
-      if (begins) this.#await();
-      this.addEventListener("message", (event) => {
-        pending.delete(this.#token);
-        this.#age += STEP;
-        if (this.#age > HORIZON) overrun = true;
-        marked.set(event, { age: this.#age, token: this.#token });
-      });
+      if (begins) this.#talk.tell();
+      this.addEventListener("message", (event) => this.#talk.hear(event));
     }
     [tells](...args) {
-      if (current() === null) this.#age = 0; // an event, and not an answer to what was said before
-      this.#await();
+      this.#talk.tell();
       super[tells](...args);
     }
-    #await() {
-      pending.delete(this.#token);
-      const token = (this.#token = follow(what, this.#age));
-      native.setTimeout(() => pending.delete(token), HORIZON);
-    }
   });
-  talks("Worker", "postMessage", "a worker", true);
-  talks("WebSocket", "send", "a socket", false);
+  talks("Worker", "postMessage", "a worker", { begins: true, silent: 0 });
+  talks("WebSocket", "send", "a socket", { begins: false, silent: SILENT });
 
   for (const name of ["readAsText", "readAsDataURL", "readAsArrayBuffer", "readAsBinaryString"]) {
     replace(FileReader.prototype, name, (was) => function (...args) {
