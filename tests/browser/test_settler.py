@@ -24,6 +24,11 @@ PARTS = (
     "if(++n==6){clearInterval(t);c.close()}else c.enqueue(new Uint8Array([65]))},200)}})).body)()"
 )
 """A body that comes in six parts, for longer than timers are followed."""
+SLICES = (
+    "const c=new MessageChannel();let n=0;c.port1.onmessage=()=>{for(const t=performance.now()+5;performance.now()<t;);"
+    f"if(++n<30)c.port2.postMessage(0);else{{{SAY}}}}};c.port2.postMessage(0)"
+)
+"""Work that is done in slices of 5 ms, and shown when all of it is done."""
 
 
 @pytest.mark.sample(2)
@@ -38,6 +43,7 @@ PARTS = (
         f"let n=0;(function f(){{if(++n==20){{{SAY}}}else requestAnimationFrame(f)}})()",
         f"requestIdleCallback(()=>{{{SAY}}})",
         f"const c=new MessageChannel();c.port1.onmessage=()=>{{{SAY}}};c.port2.postMessage(1)",
+        SLICES,
         f"fetch('/data').then(r=>r.text()).then(()=>{{{SAY}}})",
         f"fetch('/data').then(r=>r.json()).then(()=>setTimeout(()=>{{{SAY}}},300))",
         f"const x=new XMLHttpRequest();x.open('GET','/data');x.onload=()=>{{{SAY}}};x.send()",
@@ -135,6 +141,8 @@ async def test_a_quiet_page_costs_a_frame_or_two(web: Web, chromium: ChromiumPoo
         "(function f(){fetch('/data').then(()=>{out.textContent=Math.random();setTimeout(f,20)})})()",
         "const w=new Worker(URL.createObjectURL(new Blob(['setInterval(()=>postMessage(1),10)'])));"
         "w.onmessage=()=>out.textContent=Math.random()",
+        "const c=new MessageChannel();c.port1.onmessage=()=>{out.textContent=Math.random();c.port2.postMessage(0)};"
+        "c.port2.postMessage(0)",
         "fetch('/never').then(()=>{})",
     ],
 )
@@ -151,10 +159,13 @@ async def test_a_page_that_never_rests_is_left_in_time_and_the_agent_is_told_onc
     settings = replace(QUICK, settle_timeout_s=4.0)
     async with asyncio.timeout(300), web.pool(settings) as pool, visiting(pool, web) as visit:
         told = visit.notices
-        begun = time.monotonic()
-        await visit.act(InvalidAction())
-        assert time.monotonic() - begun < settings.settle_timeout_s, "it is used up once"
-        told += visit.notices  # a worker may take until now to begin
+        for _ in range(5):
+            begun = time.monotonic()
+            await visit.act(InvalidAction())
+            assert time.monotonic() - begun < settings.settle_timeout_s, "it is used up once"
+            told += visit.notices
+            if told:
+                break  # a worker may take until now to begin
         assert "still busy" in told or "kept changing while it was read" in told
         over.set()
 

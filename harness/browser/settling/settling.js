@@ -309,6 +309,22 @@
   });
   talks("Worker", "postMessage", "a worker", { begins: true, silent: 0 });
   talks("WebSocket", "send", "a socket", { begins: false, silent: SILENT });
+  // Work that is done in slices, so that the page stays responsive (React renders so), is posted from one to the next.
+  const channels = new WeakMap(); // MessagePort -> the talk of its channel
+  replace(window, "MessageChannel", (was) => class extends was {
+    constructor() {
+      super();
+      const mine = talk("a task", 0);
+      for (const port of [this.port1, this.port2]) {
+        channels.set(port, mine);
+        port.addEventListener("message", mine.hear);
+      }
+    }
+  });
+  replace(MessagePort.prototype, "postMessage", (was) => function (...args) {
+    channels.get(this)?.tell();
+    return was.apply(this, args);
+  });
 
   for (const name of ["readAsText", "readAsDataURL", "readAsArrayBuffer", "readAsBinaryString"]) {
     replace(FileReader.prototype, name, (was) => function (...args) {
