@@ -251,6 +251,23 @@ async def test_what_a_socket_answers_is_seen(web: Web, before: int) -> None:
                 assert visit.notices == "", "it has said all it had to say"
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cancelIdleCallback(requestIdleCallback(()=>0))",
+        "cancelAnimationFrame(requestAnimationFrame(()=>0))",
+        "clearTimeout(setTimeout(()=>0,300))",
+        "clearInterval(setInterval(()=>0,300))",
+        "const c=new AbortController();scheduler.postTask(()=>0,{delay:300,signal:c.signal}).catch(()=>0);c.abort()",
+    ],
+)
+async def test_what_a_page_has_taken_back_is_not_waited_for(web: Web, chromium: ChromiumPool, script: str) -> None:
+    web.page("/", f"""<button onclick="{script}">go</button>""")
+    async with visiting(chromium, web) as visit:
+        await visit.click("button", "go")
+        assert visit.notices == ""
+
+
 async def test_a_time_that_runs_out_later_does_not_make_a_page_restless(web: Web, chromium: ChromiumPool) -> None:
     late = f"fetch('/data').then(()=>{{{SAY};setTimeout(()=>location.reload(),60000)}})"
     web.pages["/data"] = (200, {}, "x")

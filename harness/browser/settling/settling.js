@@ -164,15 +164,24 @@
     frames.delete(id);
     native.cancelFrame(id);
   });
+  const idle = new Map();
   replace(window, "requestIdleCallback", (was) => function (handler, options) {
     const age = timed(16, 16);
     const token = follow("idle work", age);
     const mine = from;
-    return was.call(window, (deadline) => {
+    const id = was.call(window, (deadline) => {
+      idle.delete(id);
       pending.delete(token);
       enter(age, mine, token);
       handler(deadline);
     }, options);
+    if (token) idle.set(id, token);
+    return id;
+  });
+  replace(window, "cancelIdleCallback", (was) => function (id) {
+    pending.delete(idle.get(id));
+    idle.delete(id);
+    was.call(window, id);
   });
   replace(window.Scheduler?.prototype, "postTask", (was) => function (handler, options) {
     const age = timed(options?.delay, 1);
