@@ -606,6 +606,17 @@ class TestInABrowser:
                 with pytest.raises(EnvironmentDiverged, match="form fields have other values than recorded"):
                     await env.restore(task, episode)
 
+    async def test_names_of_fields_that_each_visit_makes_anew_are_no_divergence(self, web: Web) -> None:
+        named = "document.write(`<input type=radio name=${Math.random()} checked> <textarea name=${Math.random()}>a`)"
+        web.pages["/"] = html(f"<script>{named}</script>", title="Named")
+        async with web.pool(checkpoints=Memory()) as pool:
+            task = a_task(web)
+            async with pool.open(task, 0) as env:
+                arrival = acted(0, (await env.restore(task, Episode())).view.observation)
+            async with pool.open(task, 0) as env:
+                restored = await env.restore(task, Episode(arrival=arrival))
+        assert restored.view.observation == arrival.observation
+
     async def test_a_page_that_existed_only_in_its_browser_is_a_divergence(self, web: Web) -> None:
         made = "window.open(window.URL.createObjectURL(new Blob(['<p>made here</p>'], {type: 'text/html'})))"
         web.pages["/"] = html(f'<button onclick="{made}">Make</button>')

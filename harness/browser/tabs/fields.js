@@ -1,6 +1,7 @@
 // What the form fields of this document hold, as "number:hash"; "" when there are none.
 //
-// Hidden fields are left out (they hold tokens that differ with every visit), and of a password only its length counts.
+// Hidden fields are left out (they hold tokens that differ with every visit), and so are the names of fields, which some
+// libraries make anew for every visit (`react-aria8783752068-:r2a:`); of a password only its length counts.
 // Runs in an isolated world, so the page cannot change what it calls; but fields take the place of what their form has
 // itself, and a form can be editable.
 () => {
@@ -17,7 +18,7 @@
     else if (type === "select") held = Array.from(one.selectedOptions, (option) => option.value).join("\u001f");
     else if (type === "file") held = Array.from(one.files, (file) => file.name).join("\u001f");
     else held = name === "input" || type === "textarea" ? one.value : own(one, "textContent");
-    parts.push(`${type}\u001e${own(one, "name") ?? ""}\u001e${held}`);
+    parts.push(`${type}\u001e${held}`);
   }
   if (!parts.length) return "";
   // cyrb53: 53 bits are enough to tell two states of one page apart.
