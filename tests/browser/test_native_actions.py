@@ -102,6 +102,17 @@ _LOGGING = (
 )
 
 
+async def test_something_is_dropped_on_a_board_that_is_wider_than_the_page(web: Web, chromium: ChromiumPool) -> None:
+    web.page(
+        "/",
+        "<p>Card</p><div style='overflow:auto'><div id=board style='width:5000px;height:300px' role=group"
+        " aria-label=Board>empty</div></div><script>board.onmouseup = () => board.textContent = 'dropped'</script>",
+    )
+    async with visiting(chromium, web) as visit:
+        await visit.act(Drag(target=visit.target("StaticText", "Card"), onto=visit.target("group", "Board")))
+        assert "'dropped'" in visit.text
+
+
 async def test_a_drag_that_fails_releases_the_mouse(web: Web, chromium: ChromiumPool) -> None:
     vanishing = "<button onmousedown=\"this.nextSibling.style.display='none'\">Card</button><button>Bin</button>"
     web.page("/", f"{_LOGGING}{vanishing}<select aria-label=Size><option>large</select>")

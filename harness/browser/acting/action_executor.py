@@ -210,7 +210,8 @@ class ActionExecutor:
         await self._aim(over)  # refused here, nothing is pressed yet
         await mouse.move(*await self._aim(element))
         async with self._pressed():
-            end = over.point(await over.locate())  # the page may have made room for what is dragged, and shows it
+            # Again: the page may have made room for what is dragged, or have scrolled to it.
+            end = over.point(await self._locate(over))
             # Pages hear of a drag over them (dragover) from the second move on.
             await mouse.move(*end, steps=5)
 
