@@ -31,6 +31,13 @@ SLICES = (
 """Work that is done in slices of 5 ms, and shown when all of it is done."""
 
 
+DATABASE = (
+    "const r=indexedDB.open('d');r.onupgradeneeded=()=>{const s=r.result.createObjectStore('s');"
+    "for(let i=0;i<3000;i++)s.put('x'.repeat(999),i)};"
+    f"r.onsuccess=()=>r.result.transaction('s').objectStore('s').getAll().onsuccess=()=>setTimeout(()=>{{{SAY}}},300)"
+)
+
+
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "script",
@@ -44,6 +51,7 @@ SLICES = (
         f"requestIdleCallback(()=>{{{SAY}}})",
         f"const c=new MessageChannel();c.port1.onmessage=()=>{{{SAY}}};c.port2.postMessage(1)",
         SLICES,
+        DATABASE,
         f"fetch('/data').then(r=>r.text()).then(()=>{{{SAY}}})",
         f"fetch('/data').then(r=>r.json()).then(()=>setTimeout(()=>{{{SAY}}},300))",
         f"const x=new XMLHttpRequest();x.open('GET','/data');x.onload=()=>{{{SAY}}};x.send()",

@@ -335,6 +335,25 @@
     return was.apply(this, args);
   });
 
+  // The browser's own database, in which pages keep lists and drafts.
+  const stored = (request, ends) => {
+    const age = (current() ?? 0) + STEP;
+    const token = follow("a database", age);
+    const hear = (event) => {
+      marked.set(event, { age, token });
+      if (event.target === request && ends.includes(event.type)) pending.delete(token);
+    };
+    // Of a transaction also those of its requests, on their way to them.
+    for (const type of ["upgradeneeded", "success", "error", ...ends]) request.addEventListener(type, hear, true);
+    return request;
+  };
+  replace(window.IDBFactory?.prototype, "open", (was) => function (...args) {
+    return stored(was.apply(this, args), ["success", "error", "blocked"]);
+  });
+  replace(window.IDBDatabase?.prototype, "transaction", (was) => function (...args) {
+    return stored(was.apply(this, args), ["complete", "abort"]);
+  });
+
   for (const name of ["readAsText", "readAsDataURL", "readAsArrayBuffer", "readAsBinaryString"]) {
     replace(FileReader.prototype, name, (was) => function (...args) {
       const token = follow("a file", current() ?? 0);
