@@ -58,6 +58,29 @@ async def test_any_unicode_can_be_typed_and_arrives_letter_for_letter(web: Web, 
         assert f"textbox 'Name' value: {text!r}" in visit.text
 
 
+# As CodeMirror and Monaco are made: a field of which nothing is to be seen takes the keys, and its text is drawn.
+_EDITOR = (
+    "<style>#edit{position:relative} #edit div{width:3px;height:0;overflow:hidden} textarea{width:900px;outline:0}"
+    "pre{margin:0}</style><div id=edit><div><textarea id=keys aria-label=Source>x=1</textarea></div><pre id=drawn>x=1"
+    "</pre></div><script>keys.oninput=()=>drawn.textContent=keys.value;edit.onmousedown=()=>keys.focus()</script>"
+)
+
+
+@pytest.mark.parametrize("clear", [False, True])
+async def test_the_hidden_field_of_a_code_editor_is_typed_into(web: Web, chromium: ChromiumPool, clear: bool) -> None:
+    web.page("/", _EDITOR)
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Source"), text=";y=2", enter=False, clear=clear))
+        assert visit.outcome == Done() and f"StaticText '{';y=2' if clear else 'x=1;y=2'}'" in visit.text
+
+
+async def test_a_field_in_a_collapsed_part_is_not_typed_into(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<div style='height:0;overflow:hidden'><label>Name <input></label></div><p>Covers</p>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Name"), text="x", enter=False))
+        assert "is covered by" in why(visit.outcome) or "is cut off" in why(visit.outcome)
+
+
 @pytest.mark.slow
 async def test_what_a_page_takes_late_is_typed_whole(web: Web, chromium: ChromiumPool) -> None:
     async with visiting_busy(web, chromium) as visit:

@@ -399,12 +399,15 @@ class ActionExecutor:
             # word.
             if "\n" in text and found["tag"] == "input" and not self._as_webarena:
                 raise ActionFailed(f"element [{target.id}] is a field of one line; give the text without line breaks")
-            await page.mouse.click(*await self._point(element, found))
+            if found["unseen"] and not self._as_webarena:  # a person clicks on what the editor draws, or presses Tab
+                await element.focus()
+            else:
+                await page.mouse.click(*await self._point(element, found))
             if clear:
                 await page.keyboard.press("ControlOrMeta+a")
                 if not text:
                     await page.keyboard.press("Delete")
-            elif found["filled"] and self._appends:
+            elif (found["filled"] or found["unseen"]) and self._appends:
                 # A click puts the caret into the middle of the field, where a long text would be split.
                 await page.keyboard.press("End" if found["tag"] == "input" else "ControlOrMeta+End")
             simple = found["takesText"] and len(text) > _FEW and text.isprintable()

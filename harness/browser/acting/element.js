@@ -93,6 +93,14 @@ function (task, value) {
     return places.map(clipped).filter(hasSize).flatMap(cells).find(meets);
   };
   const isOver = (hit) => hit !== null && !path.includes(hit);
+  // Whether nothing is to be seen of a field that keys reach: code editors hide it, alone in a box, below the text that
+  // they draw. A part of the page that is collapsed holds more than a field.
+  const isUnseen = () => {
+    const outer = own(element, "parentElement");
+    const isCased = outer && own(outer, "childElementCount") === 1 && view.getComputedStyle(outer).overflow !== "visible";
+    const sizes = (isCased ? [element, outer] : [element]).map((one) => call(one, "getBoundingClientRect"));
+    return own(element, "tabIndex") >= 0 && sizes.some(({ width, height }) => Math.min(width, height) < 4);
+  };
   const locate = (again) => {
     if (nodeType === Node.DOCUMENT_NODE || element === page.documentElement) return { x: 5, y: 5, met: true };
     let { point, met } = aim();
@@ -188,7 +196,8 @@ function (task, value) {
       const [isOption, isList, filled] = [option, list, own(element, "value")].map(Boolean);
       const at = { ...locate(value === "again"), width: view.innerWidth, height: view.innerHeight };
       const picker = isList && isPicker();
-      return { ...at, tag, type, option: isOption, list: isList, picker, filled, takesText, locked };
+      const unseen = !at.hidden && !at.met && (takesText || own(element, "isContentEditable")) && isUnseen();
+      return { ...at, tag, type, option: isOption, list: isList, picker, filled, takesText, locked, unseen };
     }
     case "outward":
       return { ...outward(JSON.parse(value)), width: view.innerWidth, height: view.innerHeight };
@@ -202,6 +211,9 @@ function (task, value) {
     }
     case "fill":
       return fill();
+    case "focus":
+      call(element, "focus");
+      return {};
     case "checked": {
       if (element === option && list?.multiple) return { tag, checked: option.selected };
       const box = isBox() ? element : own(element, "control");

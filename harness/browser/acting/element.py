@@ -76,7 +76,7 @@ class Element:
             `x`, `y` (CSS px of the viewport; an option of a closed list has none), `met` (whether a click there meets
             it), `covered` (whether something else is there), `tag`, `type`, `option`, `list`, `picker` (whether that is
             open and its options lie on the page), `filled`, `takesText`, `locked` (`disabled` or `read-only`, if it
-            is).
+            is), `unseen` (whether only keys reach it).
         Raises:
             ActionFailed: It is not on the page, or not visible there.
         """
@@ -105,6 +105,10 @@ class Element:
             frame = Element(inner.holder, inner.owner, id=self.id)
             at, inner = dict(await frame._run("outward", dumps(at).decode())), inner.holder
         return {**found, **at}
+
+    async def focus(self) -> None:
+        """Let keys go to it."""
+        await self._run("focus")
 
     async def pick(self, *, selected: bool = True) -> None:
         """Choose this option in its list; False takes it out of what is chosen, where that can be several."""
