@@ -40,7 +40,7 @@ class ScriptedBrowser:
     async def __aexit__(self, *error: object) -> None:
         pass
 
-    def begin(self) -> None:
+    def begin(self, lane: int) -> None:
         """Nothing has to start."""
 
     @asynccontextmanager
