@@ -299,7 +299,8 @@ class ChromiumPool:
                     driver = _Driver(await start_driver())
                 except Error as exc:
                     raise BrowserCrashed(f"the browser's driver does not start: {first_line(exc)}") from exc
-                self._driver = self._driver if alone else driver
+                if not alone:
+                    self._driver = driver
             driver.browsers += 1
             return driver
 
