@@ -7,9 +7,12 @@ block everything else. The browser's own processes are not limited here: what pa
 source.
 """
 
+import asyncio
+import math
 import time
-from collections.abc import Callable
-from threading import Event, Thread
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from threading import Condition, Event, Thread
 
 import psutil
 
@@ -19,6 +22,11 @@ _LIST_EVERY = 4
 """Checks between two searches for new processes, which cost more."""
 _REASON_LASTS_S = 5.0
 """A page that crashes within this time after a process was ended is taken to be the page of that process."""
+_PICTURES_END_WITHIN_S = 0.5
+"""A page that lets nothing else run gives no picture, and is ended all the same."""
+_NOTICED_WITHIN_S = 0.25
+"""Chromium takes up to 10 ms to notice that a process has ended, and longer on a busy machine."""
+_ASKS_EVERY_S = 0.02
 _MB = 1 << 20
 
 
@@ -35,8 +43,14 @@ class MemoryWatch:
         self._most = int(most_mb * _MB)
         self._episodes = episodes
         self._main = psutil.Process(pid)
-        self._ended = ("", 0.0)
+        self._ended = ("", -math.inf)
         self._over = Event()
+        self._pictures = 0
+        """How many are being taken."""
+        self._is_ending = False
+        """Whether a process is to be ended, and no further picture may begin."""
+        self._changed = Condition()
+        """Held to read or change the fields above: pictures are taken in the thread of the event loop."""
         # By looking: `ulimit` counts address space, control groups need rights that a run seldom has, and V8's limit
         # does not count what is outside of its heap.
         Thread(target=self._watch, name="memory", daemon=True).start()
@@ -48,6 +62,27 @@ class MemoryWatch:
         """Why a page that has just crashed was ended; "" = not because of its memory."""
         why, at = self._ended
         return why if time.monotonic() - at < _REASON_LASTS_S else ""
+
+    @asynccontextmanager
+    async def picture(self) -> AsyncIterator[None]:
+        """Take a picture of a page of the browser in here; no process is ended meanwhile.
+
+        All of Chromium ends with a page whose picture is being taken (156, headless shell).
+        """
+        while not self._begin_picture():  # noqa: ASYNC110 (a thread ends processes)
+            await asyncio.sleep(_ASKS_EVERY_S)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._pictures -= 1
+                self._changed.notify_all()
+
+    def _begin_picture(self) -> bool:
+        with self._changed:
+            may = not self._is_ending and time.monotonic() - self._ended[1] > _NOTICED_WITHIN_S
+            self._pictures += may
+            return may
 
     def _watch(self) -> None:
         checks, pages = 0, list[psutil.Process]()
@@ -75,12 +110,13 @@ class MemoryWatch:
             why = f"it was the largest, and the pages of {held_by} used {together // _MB} MB of memory; {most}"
         else:
             return
-        self._ended = (why, time.monotonic())
-        try:
-            # Other episodes lose nothing: contexts never share a renderer.
+        # Other episodes lose nothing: contexts never share a renderer.
+        with self._changed, suppress(psutil.NoSuchProcess):
+            self._is_ending = True
+            self._changed.wait_for(lambda: not self._pictures, timeout=_PICTURES_END_WITHIN_S)
+            self._is_ending = False
+            self._ended = (why, time.monotonic())
             process.kill()
-        except psutil.NoSuchProcess:
-            return
 
 
 def _has_pages(process: psutil.Process) -> bool:

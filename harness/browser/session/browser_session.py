@@ -6,7 +6,7 @@ A context reuses nothing of an earlier one. Observations contain canonical addre
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from harness.browser.acting.action_executor import ActionExecutor
 from harness.browser.acting.clipboard import BrowserClipboard, Clipboard
 from harness.browser.driver.devtools_pipe import DevToolsPipe
 from harness.browser.driver.frame_queue import ContextFrames, FrameQueue
+from harness.browser.driver.memory_watch import MemoryWatch
 from harness.browser.driver.playwright_errors import Deadline, closed, misfit, moved
 from harness.browser.marks.marks import find_marks
 from harness.browser.network.addresses import Addresses
@@ -64,8 +65,8 @@ class SiteBinding:
     """For its context."""
     vital: Callable[[], Awaitable[Callable[[], str]]]
     """See `ProcessWatch.now`."""
-    memory: Callable[[], str]
-    """See `MemoryWatch.recent_reason`."""
+    memory: MemoryWatch | None
+    """Ends pages of its browser that take too much memory; None = nothing does."""
     clipboard: BrowserClipboard
     visits: BrowserVisits = NO_VISITS
     """What pages its browser may open beside the sites."""
@@ -160,7 +161,9 @@ class BrowserSession:
                 if (wrong := misfit(exc, locale=settings.locale, timezone=settings.timezone)) is not None:
                     raise wrong from exc
                 raise
-            watch.ended, watch.memory = await lane.vital(), lane.memory
+            watch.ended = await lane.vital()
+            if lane.memory is not None:
+                watch.memory = lane.memory.recent_reason
             undo.pop_all()
         return window
 
@@ -190,8 +193,11 @@ class BrowserSession:
         """See `WatchableEnvironment`."""
         if (tab := self._current()) is None:
             return None
-        async with nullcontext() if self._frames is None else self._frames.rendered(tab.page):
+        async with nullcontext() if self._frames is None else self._frames.rendered(tab.page), self._picturing():
             return await glance(tab, limit_s=_GLANCES_WITHIN_S)
+
+    def _picturing(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext() if self.lane.memory is None else self.lane.memory.picture()
 
     async def is_at_password(self) -> bool:
         """See `WatchableEnvironment`."""
@@ -394,10 +400,11 @@ class BrowserSession:
         # A picture may be tried in two ways, which together have the time of an action.
         limit_s = self.settings.action_timeout_s / 2
         # A marked picture costs 1.3 times a plain one when it is taken quickly, and 1.6 times otherwise.
-        taking = take_screenshot(settled.tab, limit_s=limit_s, arrives=settled.arrives, quick=self._pages.marks)
-        if not self._pages.marks:
-            return _Picture(await taking, {})
-        image, marks = await together(taking, self._marks(body))
+        async with self._picturing():
+            taking = take_screenshot(settled.tab, limit_s=limit_s, arrives=settled.arrives, quick=self._pages.marks)
+            if not self._pages.marks:
+                return _Picture(await taking, {})
+            image, marks = await together(taking, self._marks(body))
         return _Picture(image, marks if image is not None else {})
 
     async def _html(self, tab: Tab) -> str | None:

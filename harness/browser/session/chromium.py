@@ -161,7 +161,7 @@ class ChromiumPool:
                 guard=guard,
                 proxy=guard.proxy(server, self._pages.proxies.goes_directly),
                 vital=life.vital.now,
-                memory=life.memory_reason,
+                memory=life.memory,
                 clipboard=life.clipboard,
                 visits=life.visits,
                 devtools=life.devtools,
@@ -415,7 +415,7 @@ class _Life:
         self.frames = frames
         self.clipboard = BrowserClipboard(browser)
         self.vital = ProcessWatch(browser)
-        self._memory: MemoryWatch | None = None
+        self.memory: MemoryWatch | None = None
         self.visits: BrowserVisits = NO_VISITS
         self.users = 0
         """Episodes that are in it."""
@@ -426,16 +426,12 @@ class _Life:
     async def bound_memory(self, most_mb: float) -> None:
         with suppress(Error, psutil.Error):  # it is gone already, which is noticed where it is used
             pid = await browser_pid(self.browser)
-            self._memory = MemoryWatch(pid, most_mb=most_mb, episodes=lambda: self.users)
-
-    def memory_reason(self) -> str:
-        """Why a page that has just crashed was ended, see `MemoryWatch.recent_reason`."""
-        return "" if self._memory is None else self._memory.recent_reason()
+            self.memory = MemoryWatch(pid, most_mb=most_mb, episodes=lambda: self.users)
 
     def end(self) -> None:
         """Stop watching."""
-        if self._memory is not None:
-            self._memory.end()
+        if self.memory is not None:
+            self.memory.end()
 
     def break_down(self) -> None:
         """No episode can use it any more; later calls are ignored."""
