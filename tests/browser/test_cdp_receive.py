@@ -41,5 +41,5 @@ async def test_the_browser_is_heard_the_quick_way_and_half_characters_too(web: W
     web.page("/", "<p id=out></p><script>out.textContent = 'half \\ud83d and whole \\ud83d\\ude00'</script>")
     async with visiting(chromium, web) as visit:
         assert "and whole \U0001f600" in visit.text
-    driver = chromium._lives[0].driver.playwright.stop.__self__  # type: ignore[attr-defined]
+    driver = chromium._current[0].driver.playwright.stop.__self__  # type: ignore[attr-defined]
     assert driver._client._transport.deserialize_message.__module__ == "harness.browser.driver.cdp_receive"

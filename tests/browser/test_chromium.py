@@ -157,7 +157,7 @@ async def test_a_browser_that_cannot_start_is_tried_again_before_the_run_stops(
         assert "here" in await seen(pool)
         full.touch()
         the_browser().kill()
-        await until(lambda: not pool._lives or not pool._lives[0].browser.is_connected())
+        await until(lambda: not pool._current or not pool._current[0].browser.is_connected())
         later = asyncio.create_task(seen(pool))
         await until(lambda: tries() >= 5)
         full.unlink()

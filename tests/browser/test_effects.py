@@ -72,7 +72,7 @@ async def test_a_request_that_was_sent_before_the_browser_died_is_not_forgotten(
             visit = Visit(env, (await env.restore(task, Episode())).view)
             acting = asyncio.create_task(env.act(Click(target=visit.target("button", "Order"))))
             await arrived.wait()
-            await pool._lives[0].browser.close()
+            await pool._current[0].browser.close()
             with pytest.raises(BrowserCrashed):
                 await acting
         assert env.take_effects() == (an_effect("/order", None),)

@@ -178,9 +178,9 @@ async def test_lanes_have_browsers_of_their_own_and_one_driver(web: Web) -> None
             async with visiting(pool, web, lane=lane):
                 pass
         assert pool.starts == 2
-        assert len({life.driver for life in pool._lives.values()}) == 1
+        assert len({one.driver for one in pool._current.values()}) == 1
         async with visiting(pool, web, lane=1) as visit:
-            await pool._lives[1].browser.close()
+            await pool._current[1].browser.close()
             with pytest.raises(BrowserCrashed):
                 await visit.act(InvalidAction())
         async with visiting(pool, web, lane=1), visiting(pool, web) as visit:

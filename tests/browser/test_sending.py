@@ -162,7 +162,7 @@ class TestInABrowser:
             async with pool.open(task, 0) as env:
                 visit = Visit(env, (await env.restore(task, Episode())).view)
                 click = Click(target=visit.target("button", "Order"))
-                await pool._lives[0].browser.close()
+                await pool._current[0].browser.close()
                 with pytest.raises(BrowserCrashed) as raised:
                     await env.act(click)
                 assert raised.value.unsent

@@ -63,7 +63,7 @@ class SiteBinding:
     guard: Allowlist
     proxy: ProxySettings
     """For its context."""
-    vital: Callable[[], Awaitable[Callable[[], str]]]
+    ended_process: Callable[[], Awaitable[Callable[[], str]]]
     """See `ProcessWatch.now`."""
     memory: MemoryWatch | None
     """Ends pages of its browser that take too much memory; None = nothing does."""
@@ -161,7 +161,7 @@ class BrowserSession:
                 if (wrong := misfit(exc, locale=settings.locale, timezone=settings.timezone)) is not None:
                     raise wrong from exc
                 raise
-            watch.ended = await lane.vital()
+            watch.ended = await lane.ended_process()
             if lane.memory is not None:
                 watch.memory = lane.memory.recent_reason
             undo.pop_all()

@@ -101,15 +101,15 @@ class ChromiumPool:
             tell=tell,
         )
         self._pages = PageProxy(SystemProxies.named() if settings.allowed == "any" else SystemProxies())
-        self._lives: dict[int, _Life] = {}
+        self._current: dict[int, _Chromium] = {}
         """The browsers new episodes get: by lane, or the one of all lanes as that of lane 0."""
-        self._replaced: list[_Life] = []
+        self._replaced: list[_Chromium] = []
         """Browsers that no new episode gets, and that some are still in."""
         self._launching: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._driver: _Driver | None = None
         """Of the browsers that new episodes get."""
         self._driving = asyncio.Lock()
-        self._beginning: asyncio.Task[_Life] | None = None
+        self._beginning: asyncio.Task[_Chromium] | None = None
 
     async def __aenter__(self) -> "ChromiumPool":
         return self
@@ -119,8 +119,8 @@ class ChromiumPool:
     ) -> None:
         if self._beginning is not None:
             await asyncio.wait([self._beginning])
-        for life in [*self._lives.values()]:
-            self._replace(life)
+        for chromium in [*self._current.values()]:
+            self._replace(chromium)
         while self._replaced:
             await self._end(self._replaced.pop())
         self._pages.close()
@@ -149,10 +149,10 @@ class ChromiumPool:
             BrowserCrashed: It does not start, or crashed with only this episode in it.
             BrowserLost: It broke while others were in it.
         """
-        life = await self._lonely() if alone else await self._running(lane)
+        chromium = await self._exclusive() if alone else await self._running(lane)
         sites = tuple(replace(site, url=instances.get(site.name, site.url)) for site in self._sites(lane))
         guard = Allowlist(sites, allowed=self._settings.allowed, visits=self._visits)
-        async with self._used(life), AsyncExitStack() as serving:
+        async with self._used(chromium), AsyncExitStack() as serving:
             server = await serving.enter_async_context(self._pages.serving(guard)) if guard.is_open else ""
             place = SiteBinding(
                 number=lane,
@@ -160,97 +160,99 @@ class ChromiumPool:
                 addresses=Addresses(sites),
                 guard=guard,
                 proxy=guard.proxy(server, self._pages.proxies.goes_directly),
-                vital=life.vital.now,
-                memory=life.memory,
-                clipboard=life.clipboard,
-                visits=life.visits,
-                devtools=life.devtools,
-                frames=life.frames,
+                ended_process=chromium.processes.now,
+                memory=chromium.memory,
+                clipboard=chromium.clipboard,
+                visits=chromium.visits,
+                devtools=chromium.devtools,
+                frames=chromium.frames,
             )
-            async with self._episode(life, BrowserEnvironment(life.browser, place, self._deps)) as environment:
+            async with self._episode(chromium, BrowserEnvironment(chromium.browser, place, self._deps)) as environment:
                 yield environment
 
     @asynccontextmanager
-    async def _used(self, life: "_Life") -> AsyncIterator[None]:
+    async def _used(self, chromium: "_Chromium") -> AsyncIterator[None]:
         """Keep a browser for an episode, from the moment on at which it gets it."""
-        life.users += 1
+        chromium.users += 1
         try:
             yield
         finally:
-            life.users -= 1
-            if life in self._replaced and not life.users:
-                self._replaced.remove(life)
-                await self._end(life)
+            chromium.users -= 1
+            if chromium in self._replaced and not chromium.users:
+                self._replaced.remove(chromium)
+                await self._end(chromium)
 
     @asynccontextmanager
-    async def _episode(self, life: "_Life", environment: BrowserEnvironment) -> AsyncIterator[BrowserEnvironment]:
+    async def _episode(
+        self, chromium: "_Chromium", environment: BrowserEnvironment
+    ) -> AsyncIterator[BrowserEnvironment]:
         """One episode in a browser."""
         try:
             yield environment
         except BrowserCrashed as exc:
-            if exc.whole or not await life.opens_windows():
+            if exc.whole or not await chromium.opens_windows():
                 logger.warning("replacing a broken browser: %s", exc)
-                await self._break_down(life)
+                await self._mark_broken(chromium)
                 # It is closed when its last episode leaves: at once, others would lose an attempt for a window that did
                 # not open.
-                self._replace(life)
+                self._replace(chromium)
             # Any of them may be the cause, so the next attempt decides: each episode is alone in a browser then.
-            if life.crowd > 1:
+            if chromium.lost_episodes > 1:
                 lost = BrowserLost(str(exc), whole=True)
                 lost.unsent = exc.unsent
                 raise lost from exc
             raise
         finally:
-            await self._leave(environment, life)
+            await self._leave(environment, chromium)
 
-    async def _break_down(self, life: "_Life") -> None:
+    async def _mark_broken(self, chromium: "_Chromium") -> None:
         """No episode can use it any more; nor one of the others of its driver, if that is what ended."""
-        life.break_down()
-        lives = tuple(life.driver.lives)  # while they are asked, one may end
-        users = sum(one.users for one in lives)
-        if len(lives) > 1 and not any(await asyncio.gather(*(one.opens_windows() for one in lives))):
-            for one in lives:
-                one.crowd = max(one.crowd, users)
+        chromium.mark_broken()
+        started = tuple(chromium.driver.running)  # while they are asked, one may end
+        users = sum(one.users for one in started)
+        if len(started) > 1 and not any(await asyncio.gather(*(one.opens_windows() for one in started))):
+            for one in started:
+                one.lost_episodes = max(one.lost_episodes, users)
 
     async def version(self) -> str:
         """Version of the browser, which is started for it if necessary."""
-        return (await self._running(next(iter(self._lives), 0))).browser.version
+        return (await self._running(next(iter(self._current), 0))).browser.version
 
-    async def _running(self, lane: int) -> "_Life":
+    async def _running(self, lane: int) -> "_Chromium":
         if not self._wants_frames or not executable.is_shell(await self._path()):
             lane = 0
         async with self._launching[lane]:
-            life = self._lives.get(lane)
-            if life is not None and (life.crowd or not life.browser.is_connected()):
-                await self._forgo(life)
-            if lane not in self._lives:
-                self._lives[lane] = await self._start()
-            return self._lives[lane]
+            chromium = self._current.get(lane)
+            if chromium is not None and (chromium.lost_episodes or not chromium.browser.is_connected()):
+                await self._retire(chromium)
+            if lane not in self._current:
+                self._current[lane] = await self._start()
+            return self._current[lane]
 
-    async def _lonely(self) -> "_Life":
+    async def _exclusive(self) -> "_Chromium":
         """A browser for one episode only; it ends with that episode."""
         # The others do not wait: a second browser costs about 100 MB for one episode.
         async with self._launching[0]:
-            life = await self._start(alone=True)
-        self._replaced.append(life)
-        return life
+            chromium = await self._start(alone=True)
+        self._replaced.append(chromium)
+        return chromium
 
-    async def _start(self, *, alone: bool = False) -> "_Life":
-        life = await self._launched(alone=alone)
+    async def _start(self, *, alone: bool = False) -> "_Chromium":
+        chromium = await self._launched(alone=alone)
         self.starts += 1
         # A browser that nobody gets must not stay behind.
         async with AsyncExitStack() as undo:
-            undo.push_async_callback(self._end, life)
+            undo.push_async_callback(self._end, chromium)
             try:
-                life.visits = await self._visits.guard(life.browser)
+                chromium.visits = await self._visits.guard(chromium.browser)
             except Error as exc:
                 raise crashed(exc, "the policy of its visits was set up") from exc
             if (most_mb := self._settings.max_memory_mb) is not None:
-                await life.bound_memory(most_mb)
+                await chromium.bound_memory(most_mb)
             undo.pop_all()
-        return life
+        return chromium
 
-    async def _launched(self, *, alone: bool) -> "_Life":
+    async def _launched(self, *, alone: bool) -> "_Chromium":
         """A browser that runs. What keeps one from starting, such as a full disk, does not fail an episode.
 
         Raises:
@@ -269,7 +271,7 @@ class ChromiumPool:
                 f"{exc}; `harness doctor` may say why; mend this, then run the same command again"
             ) from exc
 
-    async def _try_launch(self, *, alone: bool) -> "_Life":
+    async def _try_launch(self, *, alone: bool) -> "_Chromium":
         path = await self._path()
         driver = await self._driven(alone=alone)
         sandbox = os.geteuid() != 0  # Chromium refuses root its sandbox
@@ -312,7 +314,7 @@ class ChromiumPool:
         if not driver.browsers:
             await driver.stop()
 
-    async def _launch(self, driver: "_Driver", path: str, *, sandbox: bool) -> "_Life":
+    async def _launch(self, driver: "_Driver", path: str, *, sandbox: bool) -> "_Chromium":
         async with AsyncExitStack() as starting:
             devtools, on_demand = None, self._wants_frames and executable.is_shell(path)
             # A debugging port has no credential: pages of this browser and every process of the machine could use it.
@@ -337,7 +339,7 @@ class ChromiumPool:
                     browser = await launching
             except TimeoutError as exc:
                 raise Error(f"it did not open within {_STARTS_WITHIN_S:g} s") from exc
-        return _Life(browser, driver, devtools, FrameQueue() if on_demand else None)
+        return _Chromium(browser, driver, devtools, FrameQueue() if on_demand else None)
 
     @property
     def _wants_frames(self) -> bool:
@@ -345,38 +347,38 @@ class ChromiumPool:
         # Only with a browser for each lane, so a setting has to ask for it.
         return self._settings.rendering == "on_demand" and not self._shared and self._settings.headless
 
-    async def _leave(self, environment: BrowserEnvironment, life: "_Life") -> None:
+    async def _leave(self, environment: BrowserEnvironment, chromium: "_Chromium") -> None:
         try:
             async with asyncio.timeout(_CLOSES_WITHIN_S):
                 await environment.close()
         except (TimeoutError, Error, BrowserCrashed) as exc:
             logger.warning("replacing a browser that did not close an episode: %s", exc)
-            self._replace(life)
+            self._replace(chromium)
 
-    def _replace(self, life: "_Life") -> None:
+    def _replace(self, chromium: "_Chromium") -> None:
         """Give it to no new episode."""
-        for lane, one in [*self._lives.items()]:
-            if one is life:
-                del self._lives[lane]
-                self._replaced.append(life)
+        for lane, one in [*self._current.items()]:
+            if one is chromium:
+                del self._current[lane]
+                self._replaced.append(chromium)
                 self._driver = None  # the failure may be its own
 
-    async def _forgo(self, life: "_Life") -> None:
+    async def _retire(self, chromium: "_Chromium") -> None:
         """As `_replace`, and end it if no episode is in it."""
-        self._replace(life)
-        if not life.users:
-            self._replaced.remove(life)
-            await self._end(life)
+        self._replace(chromium)
+        if not chromium.users:
+            self._replaced.remove(chromium)
+            await self._end(chromium)
 
-    async def _end(self, life: "_Life") -> None:
-        life.end()
+    async def _end(self, chromium: "_Chromium") -> None:
+        chromium.end()
         try:
             async with asyncio.timeout(_CLOSES_WITHIN_S):
-                await life.browser.close()
+                await chromium.browser.close()
         except (TimeoutError, Error) as exc:
             logger.warning("the browser did not close: %s", exc)
-        life.driver.lives.discard(life)
-        await self._leave_driver(life.driver)
+        chromium.driver.running.discard(chromium)
+        await self._leave_driver(chromium.driver)
 
 
 class _Driver:
@@ -386,7 +388,7 @@ class _Driver:
         self.playwright = playwright
         self.browsers = 0
         """That are spoken to, or are to be."""
-        self.lives: set[_Life] = set()
+        self.running: set[_Chromium] = set()
         """Those that have started."""
 
     async def stop(self) -> None:
@@ -397,7 +399,7 @@ class _Driver:
             logger.warning("the browser's driver did not stop: %s", exc)
 
 
-class _Life:
+class _Chromium:
     """One started browser, with the driver it is spoken to through."""
 
     def __init__(
@@ -410,18 +412,18 @@ class _Life:
         """
         self.browser = browser
         self.driver = driver
-        driver.lives.add(self)
+        driver.running.add(self)
         self.devtools = devtools
         self.frames = frames
         self.clipboard = BrowserClipboard(browser)
-        self.vital = ProcessWatch(browser)
+        self.processes = ProcessWatch(browser)
         self.memory: MemoryWatch | None = None
         self.visits: BrowserVisits = NO_VISITS
         self.users = 0
         """Episodes that are in it."""
-        self.crowd = 0
+        self.lost_episodes = 0
         """Episodes that were in it when it broke, or with it in those of its driver; 0 = it works."""
-        browser.on("disconnected", lambda _: self.break_down())
+        browser.on("disconnected", lambda _: self.mark_broken())
 
     async def bound_memory(self, most_mb: float) -> None:
         with suppress(Error, psutil.Error):  # it is gone already, which is noticed where it is used
@@ -433,13 +435,13 @@ class _Life:
         if self.memory is not None:
             self.memory.end()
 
-    def break_down(self) -> None:
+    def mark_broken(self) -> None:
         """No episode can use it any more; later calls are ignored."""
-        self.crowd = self.crowd or self.users
+        self.lost_episodes = self.lost_episodes or self.users
 
     async def opens_windows(self) -> bool:
         """Whether it does; one whose processes were lost may be connected all the same."""
-        if self.crowd:
+        if self.lost_episodes:
             return False
         try:
             async with asyncio.timeout(_OPENS_WITHIN_S):
