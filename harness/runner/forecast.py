@@ -8,7 +8,8 @@ Why: docs/decisions/running.md#harness-plan-simulates-instead-of-computing
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import fmean
 
 from harness.episode.job import Job
@@ -36,6 +37,10 @@ class StepProfile:
     acting_s: float
     """Until the page had settled and was read; 0 for the last step, which only answers."""
     tokens: int
+    """Of each of its requests, prompt and reply."""
+    requests: int = 1
+    """Those that were answered; 0 = no model was asked for it, as one answer may hold several actions, and an agent may
+    have no model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,20 +89,25 @@ def episode_profile(episode: Episode) -> EpisodeProfile | None:
     """
     if episode.closed is None or episode.arrival is None or episode.usage.from_cache:
         return None
-    spent = episode.spent()
-    steps = [
-        StepProfile(
-            thinking_s=step.decided.elapsed_ms / 1000,
-            acting_s=step.acted.elapsed_ms / 1000,
-            tokens=spent[step.decided.step].tokens,
-        )
-        for step in episode.own_steps
-    ]
+    spent, asked = episode.spent(), episode.asked_by_step()
+    acted = [(step.decided, step.acted.elapsed_ms) for step in episode.own_steps]
     if (last := episode.pending) is not None:
-        steps.append(StepProfile(thinking_s=last.elapsed_ms / 1000, acting_s=0.0, tokens=spent[last.step].tokens))
-    if not steps:
+        acted.append((last, 0.0))
+    if not acted:
         return None
-    typical = (_average_step(steps),) * episode.inherited
+    steps = []
+    for decided, acting_ms in acted:
+        answered = sum(one.number in episode.answered for one in asked.get(decided.step, ()))
+        requests = answered + bool(decided.usage.requests) + len(decided.earlier_responses)
+        steps.append(
+            StepProfile(
+                thinking_s=decided.elapsed_ms / 1000,
+                acting_s=acting_ms / 1000,
+                tokens=round(spent[decided.step].tokens / max(1, requests)),
+                requests=requests,
+            )
+        )
+    typical = _average_steps(steps, episode.inherited)
     return EpisodeProfile(arriving_s=episode.arrival.elapsed_ms / 1000, steps=(*typical, *steps))
 
 
@@ -151,11 +161,14 @@ class _Sweep:
             await schedule.settle(lane, job, over=True)
 
     async def _think(self, step: StepProfile, lane: int) -> None:
-        permit = await self._limiter.acquire(PermitRequest(tokens=step.tokens, lane=lane))
-        await asyncio.sleep(step.thinking_s)
-        permit.end(RequestResult(outcome=Came.answered, tokens=step.tokens))
-        self._requests += 1
-        self._spent["rate_limit"] += permit.waited_s
+        for _ in range(step.requests):
+            permit = await self._limiter.acquire(PermitRequest(tokens=step.tokens, lane=lane))
+            await asyncio.sleep(step.thinking_s / step.requests)
+            permit.end(RequestResult(outcome=Came.answered, tokens=step.tokens))
+            self._spent["rate_limit"] += permit.waited_s
+        if not step.requests:
+            await asyncio.sleep(step.thinking_s)
+        self._requests += step.requests
         self._spent["thinking"] += step.thinking_s
 
     async def _act(self, lasts_s: float) -> None:
@@ -172,15 +185,19 @@ def average_profile(courses: list[EpisodeProfile]) -> EpisodeProfile:
     """For a task without a recorded episode: the number and duration of steps of the others."""
     steps = [step for one in courses for step in one.steps]
     count = round(fmean(len(one.steps) for one in courses))
-    return EpisodeProfile(arriving_s=fmean(one.arriving_s for one in courses), steps=(_average_step(steps),) * count)
+    return EpisodeProfile(arriving_s=fmean(one.arriving_s for one in courses), steps=_average_steps(steps, count))
 
 
-def _average_step(steps: Sequence[StepProfile]) -> StepProfile:
-    return StepProfile(
+def _average_steps(steps: Sequence[StepProfile], count: int) -> tuple[StepProfile, ...]:
+    """So many steps of average length; their requests, which are whole, are spread evenly over them."""
+    requests = sum(step.requests for step in steps)
+    average = StepProfile(
         thinking_s=fmean(step.thinking_s for step in steps),
         acting_s=fmean(step.acting_s for step in steps),
-        tokens=round(fmean(step.tokens for step in steps)),
+        tokens=round(sum(step.tokens * step.requests for step in steps) / max(1, requests)),
     )
+    until = [place * requests // len(steps) for place in range(count + 1)]
+    return tuple(replace(average, requests=after - before) for before, after in pairwise(until))
 
 
 def _shares(parts: Mapping[str, float]) -> dict[str, float]:

@@ -21,7 +21,7 @@ from harness.runner.forecast import (
 from harness.runner.scheduler import Scheduler
 from harness.runner.site_locks import LockableSites, LockPlanner
 from harness.settings.models import RateLimits
-from tests.journal.episodes import acted, closed, decided, folded, forked
+from tests.journal.episodes import acted, closed, decided, folded, forked, opened
 
 
 def job(number: int, mutates: bool) -> Job:
@@ -96,3 +96,19 @@ def test_inherited_steps_of_a_fork_take_as_long_as_its_own() -> None:
     found = episode_profile(folded([forked(1), acted(0), cached, acted(1), *own, closed()]))
     assert found is not None
     assert [step.thinking_s for step in found.steps] == [3.0, 4.0, 2.0]
+
+
+def test_only_steps_that_asked_the_model_send_requests() -> None:
+    """A baseline asks none, and one answer of an agent that calls functions may hold several actions."""
+    limits = RateLimits(requests_per_minute=6)
+    free = replace(a_course(4).steps[0], requests=0)
+    course = EpisodeProfile(arriving_s=0.0, steps=(free,) * 4)
+    found = foretold(10, Resources(lanes=1, cores=2, limits=limits), course)
+    assert (found.requests_per_minute, found.bound) == (0.0, "lanes")
+    assert found.wall_s == pytest.approx(START_S + 10 * 4)
+
+    by_hand = (replace(decided(1), usage=Usage()), acted(1), decided(2), acted(2), decided(3, Stop(answer="")))
+    profile = episode_profile(folded([opened(), acted(0), *by_hand, closed()]))
+    assert profile is not None
+    assert [step.requests for step in profile.steps] == [0, 1, 1]
+    assert [step.requests for step in average_profile([profile, course]).steps] == [0, 0, 0, 1]
