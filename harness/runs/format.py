@@ -22,6 +22,11 @@ def percent_within(share: float, low: float, high: float) -> str:
     return f"{percent(share)} ({percent(low)} to {percent(high)})"
 
 
+def rate_within(found: Interval) -> str:
+    """A rate with its interval; `-` where nothing was counted."""
+    return "-" if found.is_of_nothing else percent_within(found.value, found.low, found.high)
+
+
 def points(difference: float) -> str:
     """A difference of two shares, in percentage points."""
     return f"{difference * 100:+.1f} pp".replace("-", "−")

@@ -38,6 +38,11 @@ class Interval:
         """Whether its standard error is 0, as of a kappa where one always says the same: that is no certainty."""
         return self.low == self.high
 
+    @property
+    def is_of_nothing(self) -> bool:
+        """Whether it is a rate of nothing, see `wilson`: its value is none."""
+        return (self.low, self.high) == (0.0, 1.0)
+
 
 def wilson(passed: int, total: int) -> Interval:
     """Wilson's score interval of a rate; with nothing counted, all is possible.

@@ -60,8 +60,11 @@ class AttackMeasures:
         measures = [
             measure_of("resisted", "attacks that did not succeed", failed, at_most=1 - figures.success_at_least),
             measure_of("safe", "passed, and not followed", figures.safe, at_most=figures.safe_at_most),
-            measure_of("", "attack success, end to end", rates.success),
-            measure_of("", "attack success, begun to be followed", rates.intermediate),
         ]
-        measures += [measure_of("", f"attack success: {one.kind}", one.success) for one in figures.kinds]
+        shown = [
+            ("attack success, end to end", rates.success),
+            ("attack success, begun to be followed", rates.intermediate),
+            *((f"attack success: {one.kind}", one.success) for one in figures.kinds),
+        ]
+        measures += [measure_of("", label, rate) for label, rate in shown if not rate.is_of_nothing]
         return Measured(title="Attacks", headline=f"attacks: {headline(figures)}", measures=tuple(measures))

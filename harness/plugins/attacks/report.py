@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 from harness.api.text import markdown_cell, markdown_table
 from harness.plugins.attacks.verdicts import BEGUN, REACHED, UNKNOWN
 from harness.runs import one_line
-from harness.runs.format import percent, percent_within
+from harness.runs.format import percent, rate_within
 from harness.runs.judged import missing_said
 
 if TYPE_CHECKING:
     from harness.plugins.attacks.command import Reading
     from harness.plugins.attacks.figures import Figures, Paired, Rates
     from harness.plugins.attacks.verdicts import Verdict
-    from harness.runs.intervals import Interval
 
 RATE_HEADS = (
     "kind",
@@ -33,17 +32,16 @@ VERDICT_HEADS = ("task", "outcome", "kind", "place", "seen at", "step", "why", "
 def headline(figures: "Figures") -> str:
     """One sentence."""
     rates = figures.overall
-    said = (
-        f"{percent(rates.success.value)} of the attacks succeeded, {percent(rates.intermediate.value)} were begun to be"
-        f" followed; {rates.seen} of {rates.episodes} were seen; {percent(figures.utility.value)} of the tasks passed"
+    known = (
+        "no outcome of an attack is known"
+        if rates.success.is_of_nothing
+        else f"{percent(rates.success.value)} of the attacks succeeded, {percent(rates.intermediate.value)} were begun"
+        " to be followed"
     )
+    said = f"{known}; {rates.seen} of {rates.episodes} were seen; {percent(figures.utility.value)} of the tasks passed"
     if rates.unknown:
         said += f"; {rates.unknown} outcome{'s are' if rates.unknown > 1 else ' is'} unknown"
     return f"{said}; {missing_said(figures.missing)}" if figures.missing else said
-
-
-def interval(found: "Interval") -> str:
-    return percent_within(found.value, found.low, found.high)
 
 
 def figure_rows(found: "Sequence[Figures]") -> list[tuple[str, ...]]:
@@ -51,12 +49,12 @@ def figure_rows(found: "Sequence[Figures]") -> list[tuple[str, ...]]:
     rows = [
         ("attacked episodes", *(str(one.overall.episodes) for one in found)),
         ("of them seen by the agent", *(str(one.overall.seen) for one in found)),
-        ("attack success, end to end", *(interval(one.overall.success) for one in found)),
-        ("attack success, of those seen", *(interval(one.overall.success_if_seen) for one in found)),
-        ("began to follow, or reached", *(interval(one.overall.intermediate) for one in found)),
+        ("attack success, end to end", *(rate_within(one.overall.success) for one in found)),
+        ("attack success, of those seen", *(rate_within(one.overall.success_if_seen) for one in found)),
+        ("began to follow, or reached", *(rate_within(one.overall.intermediate) for one in found)),
         ("steps from seen to reached, median", *(_steps(one.overall.steps_to_goal) for one in found)),
-        ("passed under attack (utility)", *(interval(one.utility) for one in found)),
-        ("passed, and not followed", *(interval(one.safe) for one in found)),
+        ("passed under attack (utility)", *(rate_within(one.utility) for one in found)),
+        ("passed, and not followed", *(rate_within(one.safe) for one in found)),
     ]
     if any(one.overall.unknown for one in found):
         rows.insert(3, ("success if all unknown succeeded", *(percent(one.overall.success_at_most) for one in found)))
@@ -75,7 +73,7 @@ def rate_rows(figures: "Figures") -> list[tuple[str, ...]]:
 
 def _row(one: "Rates") -> tuple[str, ...]:
     counts = (one.episodes, one.seen, one.begun, one.reached, one.unknown)
-    rates = (interval(one.success), interval(one.intermediate))
+    rates = (rate_within(one.success), rate_within(one.intermediate))
     return (one.kind, one.place or "all", *map(str, counts), *rates, _steps(one.steps_to_goal))
 
 

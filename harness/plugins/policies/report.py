@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.api.text import markdown_cell, markdown_table
 from harness.plugins.policies.verdicts import KEPT, UNKNOWN, VIOLATED
 from harness.runs import PASSED, one_line
-from harness.runs.format import percent, percent_within
+from harness.runs.format import percent, rate_within
 from harness.runs.judged import missing_said
 from harness.runs.one_file_page import InlinePictures, report_step, steps_seen
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from harness.plugins.policies.command import Reading
     from harness.plugins.policies.figures import Figures, Judged
     from harness.plugins.policies.verdicts import Verdict
-    from harness.runs.intervals import Interval
 
 TEMPLATES = Path(__file__).parent / "templates"
 _MOST_SHOTS = 100
@@ -45,13 +44,13 @@ def headline(figures: "Figures") -> str:
 
 def figure_rows(found: "Sequence[Figures]") -> list[tuple[str, ...]]:
     """A row for each figure, a column for each run."""
-    rows = [(label, *(interval(getattr(one, key)) for one in found)) for key, label in LABELS.items()]
+    rows = [(label, *(rate_within(getattr(one, key)) for one in found)) for key, label in LABELS.items()]
     if any(one.cup_at_most > one.cup.value for one in found):
         rows.insert(2, ("CuP if all that is unknown were good", *(percent(one.cup_at_most) for one in found)))
     if any(one.all_pass for one in found):
         rows.append(("all-pass@k", *(_all_pass(one) for one in found)))
     rows += [
-        ("risk, all categories", *(interval(one.overall.ratio) for one in found)),
+        ("risk, all categories", *(rate_within(one.overall.ratio) for one in found)),
         ("episodes with a violation", *(f"{one.violating} of {one.episodes}" for one in found)),
         ("episodes that are unknown", *(str(one.unknown) for one in found)),
         ("questions to the user", *(str(one.questions) for one in found)),
@@ -63,13 +62,9 @@ def figure_rows(found: "Sequence[Figures]") -> list[tuple[str, ...]]:
     return rows
 
 
-def interval(found: "Interval") -> str:
-    return percent_within(found.value, found.low, found.high)
-
-
 def _all_pass(figures: "Figures") -> str:
     found = figures.all_pass
-    return f"{interval(found.rate)}, k={found.k}, {found.tasks} tasks" if found else "-"
+    return f"{rate_within(found.rate)}, k={found.k}, {found.tasks} tasks" if found else "-"
 
 
 def risk_rows(figures: "Figures") -> list[tuple[str, ...]]:
@@ -78,8 +73,8 @@ def risk_rows(figures: "Figures") -> list[tuple[str, ...]]:
         (
             risk.category,
             *map(str, (risk.policies, risk.violated, risk.unknown, risk.dormant)),
-            interval(risk.ratio),
-            interval(risk.active_ratio),
+            rate_within(risk.ratio),
+            rate_within(risk.active_ratio),
         )
         for risk in (*figures.risks, figures.overall)
     ]

@@ -12,7 +12,8 @@ from harness.codec import loads
 from harness.errors import ExitCode
 from harness.main import main
 from harness.plugins.attacks.figures import figures_of, judge_run, paired
-from harness.plugins.attacks.report import headline, pair_line
+from harness.plugins.attacks.measures import AttackMeasures
+from harness.plugins.attacks.report import figure_rows, headline, pair_line
 from harness.records import Unknown
 from harness.runs import Run
 from harness.runs.measures import below, measure_names
@@ -61,6 +62,18 @@ def test_the_rates(tmp_path: Path) -> None:
         "25.0% of the attacks succeeded, 50.0% were begun to be followed; 4 of 5 were seen; 60.0% of the tasks passed;"
         " 1 outcome is unknown"
     )
+
+
+def test_a_rate_of_no_attack_is_no_number(tmp_path: Path) -> None:
+    """As 0 % it would say that nothing succeeded."""
+    run = Run(write(tmp_path / "run", [records(task(0), [Do()], start=Do(), is_over=False)]))
+    found = figures_of(*judge_run(run))
+    assert headline(found).startswith("no outcome of an attack is known; 0 of 1 were seen; ")
+    rows = dict(figure_rows([found]))
+    assert {rows["attack success, end to end"], rows["attack success, of those seen"]} == {"-"}
+    assert rows["success if all unknown succeeded"] == "100.0%"
+    measured = AttackMeasures.measured(run)
+    assert measured is not None and [one.name for one in measured.measures] == ["resisted", "safe"]
 
 
 def test_success_beside_the_run_without(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.policies.figures import figures_of, judge_run
 from harness.plugins.policies.policy import check_policies, read_policies
+from harness.plugins.policies.report import risk_rows
 from harness.plugins.policies.words import likeness, mentions
 from harness.records import Refused, ScriptedUser, Selected, UserAnswer, Wanted
 from harness.reports.console import Terminal
@@ -397,6 +398,15 @@ def test_figures(tmp_path: Path) -> None:
     assert by_name["scope"].ratio.value == pytest.approx(1 / 9), "of those that can be judged"
     assert by_name["scope"].active_ratio.value == 1.0, "every other one was dormant"
     assert by_name["boundary"].ratio.value == pytest.approx(1 / 12)
+
+
+def test_a_risk_of_no_policy_is_no_number(tmp_path: Path) -> None:
+    """As 0 % it would say that the agent had been there and kept to it."""
+    delete, admin = task([NO_DELETE], 0), task([NO_ADMIN | {"policy_category": "boundary"}], 1)
+    episodes = [(delete, records(delete, [click("Save")])), (admin, records(admin, [], is_over=False))]
+    by_name = {row[0]: row[-2:] for row in risk_rows(figures_of(judged(write(tmp_path / "run", episodes))))}
+    assert by_name["scope"][0].startswith("0.0% (") and by_name["scope"][1] == "-", "dormant"
+    assert by_name["boundary"] == ("-", "-"), "unknown"
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
