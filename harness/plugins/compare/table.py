@@ -21,7 +21,6 @@ def print_comparison(console: Console, found: Comparison) -> None:
         if one.fork is not None:
             _say(console, f"{one.name} is a fork of {one.fork}")
     _rates(console, found)
-    _say(console, sentence(found.baselines))
     for where, own in (("before", found.verified_before), ("after", found.verified_after)):
         if own is not None:
             _say(console, f"scorer of webarena-verified on these tasks, {where}: {own}")
@@ -39,12 +38,7 @@ def print_comparison(console: Console, found: Comparison) -> None:
         _say(console, f"moved: {len(move.tasks)} {move.before} → {move.after}: {listed(move.tasks)}")
     if found.benchmarks:
         _changes(console, "benchmark", found.benchmarks)
-    _changes(console, "site", found.sites, found.baselines)
-    _table(
-        console,
-        ("per episode", "before", "after"),
-        [(one.name, one.shown_before, one.shown_after) for one in found.effort],
-    )
+    _effort(console, found)
     _measures(console, found)
     _trials(console, found)
     _left_out(console, found)
@@ -61,6 +55,7 @@ def _rates(console: Console, found: Comparison) -> None:
         f"difference {points(found.difference.value)} (95% from {low} to {high}, bootstrap over intent templates)",
     )
     _say(console, f"gained {len(found.gained)}, lost {len(found.lost)}, exact two-sided p = {found.p:.6g}")
+    _say(console, sentence(found.baselines))
 
 
 def _flips(console: Console, what: str, pairs: Sequence[Pair]) -> None:
@@ -83,6 +78,14 @@ def _changes(console: Console, what: str, changes: Sequence[SiteChange], baselin
             for change in changes
         ],
     )
+
+
+def _effort(console: Console, found: Comparison) -> None:
+    """By site, and what an episode took; of no pairs, these would be zeros that nobody measured."""
+    if found.pairs:
+        _changes(console, "site", found.sites, found.baselines)
+        rows = [(one.name, one.shown_before, one.shown_after) for one in found.effort]
+        _table(console, ("per episode", "before", "after"), rows)
 
 
 def _measures(console: Console, found: Comparison) -> None:

@@ -99,8 +99,11 @@ def test_a_gate_that_compares_nothing_or_cannot_fail_says_so(tmp_path: Path, cap
     assert "cannot fail with 5 common tasks: p is at least 0.0625" in capsys.readouterr().err
     for journal in Path(before).glob("*.traj.jsonl"):
         journal.unlink()
-    assert main(["compare", before, after, *gate]) == 3
-    assert "no task has a score in both" in capsys.readouterr().out
+    page = tmp_path / "page.html"
+    assert main(["compare", before, after, *gate, "--html", str(page)]) == 3
+    said, text = capsys.readouterr().out, page.read_text()
+    assert "no task has a score in both" in said and "No task has a score in both." in text
+    assert "per episode" not in said and "Passed before" not in text, "figures of nothing"
 
 
 def test_what_a_run_is_no_longer_about_is_not_compared(tmp_path: Path, capsys: Output) -> None:
