@@ -94,7 +94,7 @@ def overspent(limits: EpisodeLimits, episode: Episode, kept: int = 0) -> str | N
     )
     for unit, value, limit in spent:
         if limit is not None and value >= limit:
-            return f"Budget of {limit:g} {unit} is reached ({value:g})"
+            return f"Budget of {limit:.15g} {unit} is reached ({round(value, 6):.15g})"
     return None
 
 

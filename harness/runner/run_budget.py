@@ -42,7 +42,8 @@ def _reached(settings: RunSettings, spent: Collection[Spending]) -> list[tuple[s
         ("run.max_cost_usd", settings.max_cost_usd, sum(one.cost_usd for one in spent)),
         ("run.max_working_s", settings.max_working_s, sum(one.working_s for one in spent)),
     )
-    return [(f"{name}={limit:g}", total) for name, limit, total in sums if limit is not None and total >= limit]
+    # Six digits, as of `:g`, would name another limit than the one that was set: 3000001 is not 3e+06.
+    return [(f"{name}={limit:.15g}", total) for name, limit, total in sums if limit is not None and total >= limit]
 
 
 class RunBudget:
@@ -83,8 +84,8 @@ class RunBudget:
         if over and not self.spent_up:
             self.spent_up, total = over[0]
             self._on_empty(
-                f"run budget reached: {self.spent_up} ({total:g} used). Running steps finish, and no new step begins."
-                " Raise the limit and run the same command to continue."
+                f"run budget reached: {self.spent_up} ({round(total, 6):.15g} used). Running steps finish, and"
+                " no new step begins. Raise the limit and run the same command to continue."
             )
 
 

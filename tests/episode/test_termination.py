@@ -6,7 +6,7 @@ import pytest
 
 from harness.actions import Click, InvalidAction, Stop, Target
 from harness.episode.attempt import check_termination
-from harness.records import CloseReason, Episode, EpisodeLimits, Record
+from harness.records import CloseReason, Episode, EpisodeLimits, Record, Usage
 from tests.journal.episodes import acted, decided, failed, folded, opened, resumed
 
 LIMITS = EpisodeLimits()
@@ -66,6 +66,13 @@ def test_a_budget_is_spent_when_it_is_reached(limits: EpisodeLimits, detail: str
         max_working_s=limits.max_working_s and 0.24,
     )
     assert check_termination(raised, episode) is None
+
+
+def test_a_large_budget_is_named_to_its_last_digit() -> None:
+    usage = Usage(prompt_tokens=3_708_620)
+    episode = folded((opened(), acted(0), replace(decided(1), usage=usage), acted(1)))
+    end = check_termination(EpisodeLimits(max_tokens=3_000_001), episode)
+    assert end is not None and end.detail == "Budget of 3000001 tokens is reached (3708620)"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What a run has spent is what its journals say, whoever wrote them and however often it was started."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,15 @@ def test_attempts_and_trials_count_downtime_and_the_way_back_do_not(folder: Path
         start.tell("7", "ended", trial=1)
         assert start.stopping()
         assert "run.max_tokens=36 (36 used)" in start.said[0]
+
+
+def test_a_large_budget_is_named_to_its_last_digit(folder: Path) -> None:
+    usage = Usage(prompt_tokens=3_708_620)
+    with RunFolder.open(folder) as run:
+        start = Start(run, max_tokens=3_000_001)
+        start.write("7", opened(), acted(0), replace(decided(1), usage=usage))
+        start.tell("7")
+        assert "run.max_tokens=3000001 (3708620 used)" in start.said[0]
 
 
 @pytest.mark.parametrize("limit", [{"max_tokens": 18}, {"max_cost_usd": 0.75}])
