@@ -218,9 +218,11 @@ def _name(one: "RescoreResult") -> str:
 
 
 def _said(scored: "Scored | None") -> str:
+    from harness.runs.format import graded
+
     if scored is None:
         return "not scored"
     if scored.value is None:
         why = next((verdict.why for verdict in scored.verdicts if verdict.value is None), "")
         return f"unscored ({why})"
-    return f"{scored.value:g}"
+    return graded(scored.value)

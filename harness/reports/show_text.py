@@ -14,7 +14,7 @@ from harness.records import Scored
 from harness.reports.table import print_suite
 from harness.runs.baselines import Baseline, sentence
 from harness.runs.figures import headline, judging
-from harness.runs.format import cost, duration, measure
+from harness.runs.format import cost, duration, graded, measure
 from harness.runs.judge_error import judge_sentence
 from harness.runs.notes import UNCONFINED
 from harness.runs.results import Result
@@ -137,13 +137,13 @@ def _notices(console: Console, notices: Sequence[str]) -> None:
 
 
 def _verdicts(console: Console, scored: Scored) -> None:
-    value = "not scored" if scored.value is None else f"{scored.value:g}"
+    value = "not scored" if scored.value is None else graded(scored.value)
     reference = "" if scored.reference is None else " with a corrected reference (eval), not the one that was played"
     _say(console, f"{scored.dialect} scoring: {value}{reference}")
     if scored.reference is not None:
         _say(console, f"  reference: {one_line(dumps(scored.reference.eval).decode(), 600)}")
     for verdict in scored.verdicts:
-        found = "error" if verdict.value is None else f"{verdict.value:g}"
+        found = "error" if verdict.value is None else graded(verdict.value)
         _say(console, f"  {verdict.evaluator}: {found} {one_line(verdict.why, 300)}".rstrip())
 
 

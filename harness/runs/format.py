@@ -12,6 +12,12 @@ def percent(share: float) -> str:
     return f"{share:.1%}"
 
 
+def graded(score: float) -> str:
+    """A score in six digits; in all of them where six would make a failed episode look passed."""
+    short = f"{score:g}"
+    return repr(score) if short == "1" and score != 1.0 else short
+
+
 def limits(found: Interval) -> str:
     """The ends of an interval of a share: `26.3% to 55.4%`."""
     return f"{percent(found.low)} to {percent(found.high)}"

@@ -60,6 +60,16 @@ def test_a_task_is_its_steps_answer_and_verdicts(folder: Path, capsys: Output) -
     assert "corrected scoring: 0" in out
 
 
+def test_a_failed_score_is_never_written_as_1(tmp_path: Path, capsys: Output) -> None:
+    """An evaluator of one's own may add ten tenths."""
+    folder = fill(tmp_path / "run", [Shape(steps=1, score=sum([0.1] * 10), published=0.123456789)], screenshots=False)
+    assert main(["show", str(folder), "0"]) == 0
+    said = capsys.readouterr().out
+    assert "corrected scoring: 0.9999999999999999\n" in said and "webarena scoring: 0.123457\n" in said
+    write_report(Run(folder))
+    assert "0.9999999999999999" in (folder / "report" / "tasks" / "0.html").read_text()
+
+
 def test_a_step_of_an_agent_without_a_model_names_none(tmp_path: Path, capsys: Output) -> None:
     folder = tmp_path / "run"
     with RunFolder.open(folder, durability=Durability.none) as run:

@@ -20,6 +20,7 @@ from harness.api.scoring import DIALECTS
 from harness.errors import JournalError
 from harness.runs.about import run_info
 from harness.runs.figures import suite_data
+from harness.runs.format import graded
 from harness.runs.intervals import weighted_mean, wilson
 from harness.runs.results import not_begun, result_of
 from harness.runs.statistics import SuiteRates
@@ -260,7 +261,7 @@ def _list(keys: Sequence[Key]) -> str:
 
 
 def _value(scored: Scored | None) -> str:
-    return "no score" if scored is None else "unscored" if scored.value is None else f"{scored.value:g}"
+    return "no score" if scored is None else "unscored" if scored.value is None else graded(scored.value)
 
 
 def _unlike(found: Any, right: Any, at: str) -> Iterator[str]:

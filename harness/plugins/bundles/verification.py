@@ -26,6 +26,7 @@ from harness.errors import JournalError
 from harness.plugins.bundles.derived_files import DerivedFiles
 from harness.plugins.bundles.manifest import MANIFEST, BundledScore, Manifest, claimed_scores
 from harness.runs import listed
+from harness.runs.format import graded
 from harness.runs.notes import corrected_notes
 from harness.runs.trials import amount
 
@@ -252,7 +253,7 @@ def said(score: Scored | BundledScore | None) -> str:
     if score is None:
         return "nothing"
     digest = score.reference.task_digest if isinstance(score.reference, Reference) else score.reference
-    value = "unscored" if score.value is None else f"{score.value:g}"
+    value = "unscored" if score.value is None else graded(score.value)
     return f"{value} with the corrected reference {digest[:12]}" if digest else value
 
 

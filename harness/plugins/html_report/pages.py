@@ -31,7 +31,7 @@ from harness.runs import one_line
 from harness.runs.about import RunInfo
 from harness.runs.baselines import NO_BASELINE, Baseline, is_baseline, rate_of
 from harness.runs.figures import facts, judging, suite_table
-from harness.runs.format import ago, cost, duration, measure, percent, points
+from harness.runs.format import ago, cost, duration, graded, measure, percent, points
 from harness.runs.judge_error import judge_sentence
 from harness.runs.measures import Measured, measure_text
 from harness.runs.notes import UNCONFINED
@@ -230,6 +230,7 @@ def _environment(*added: Path) -> jinja2.Environment:
         points=points,
         cost=cost,
         measure=measure,
+        graded=graded,
         facts=facts,
         columns=columns,
         judge_sentence=judge_sentence,
