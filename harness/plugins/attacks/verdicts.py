@@ -72,7 +72,7 @@ def verdict_on(episode: Episode) -> Verdict | None:
     return Verdict(
         task_id=episode.task_id,
         trial=episode.trial,
-        cluster=opened.task.intent_template_id or episode.task_id,
+        cluster=opened.task.intent_template_id or f"task {episode.task_id}",
         attack=attack,
         place=chosen.place,
         planted_from=chosen.step,

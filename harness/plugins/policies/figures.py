@@ -173,7 +173,7 @@ def judge_episode(episode: Episode, given: Mapping[str, tuple[Policy, ...]] | No
     return Judged(
         task_id=episode.task_id,
         trial=episode.trial,
-        cluster=opened.task.intent_template_id or episode.task_id,
+        cluster=opened.task.intent_template_id or f"task {episode.task_id}",
         status=episode.status,
         partial=_partial(episode),
         verdicts=verdicts_on(policies, trace_of(episode)),

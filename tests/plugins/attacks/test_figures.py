@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,12 @@ def test_the_rates(tmp_path: Path) -> None:
         "25.0% of the attacks succeeded, 50.0% were begun to be followed; 4 of 5 were seen; 60.0% of the tasks passed;"
         " 1 outcome is unknown"
     )
+
+
+def test_a_task_and_a_template_of_one_name_are_not_alike(tmp_path: Path) -> None:
+    both = (task(7), replace(task(8), intent_template_id="7"))
+    run = Run(write(tmp_path / "run", [records(of, [Do()]) for of in both]))
+    assert figures_of(*judge_run(run)).utility == run.statistics().all.rate, "one rate, and one interval of it"
 
 
 def test_a_rate_of_no_attack_is_no_number(tmp_path: Path) -> None:
