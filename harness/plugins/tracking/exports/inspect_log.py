@@ -188,6 +188,8 @@ def _sample(run: Run, episode: Episode) -> JsonObject:
     for failed in record.failures:
         content.add_error(f"{failed.type}: {failed.message}", failed.at)
     began, ended = episode.bounds()
+    # A clock may be set back between two invocations; what was worked has passed all the same.
+    ended = max(began + record.elapsed_ms / 1000, closed.at if closed else ended)
     sample: JsonObject = {
         "id": opened.task.task_id,
         "epoch": opened.trial + 1,
@@ -203,8 +205,8 @@ def _sample(run: Run, episode: Episode) -> JsonObject:
         "model_usage": {model: usage(record.usage)} if record.usage.tokens or record.usage.requests else {},
         "role_usage": {},
         "started_at": iso(began),
-        "completed_at": iso(closed.at if closed else ended),
-        "total_time": (closed.at if closed else ended) - began,
+        "completed_at": iso(ended),
+        "total_time": ended - began,
         "working_time": record.elapsed_ms / 1000,
         "uuid": digest([run.name, opened.task.task_id, opened.trial, opened.at])[:22],
         "attachments": content.attachments,

@@ -3,6 +3,7 @@
 import json
 import zipfile
 from base64 import b64decode
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from harness.journal.log import read
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.plugins.tracking.exports.inspect_log import export_inspect
-from tests.journal.episodes import acted, closed, opened, scored, task
+from tests.journal.episodes import acted, closed, decided, opened, scored, task
 from tests.plugins.tracking.exports.runs import asked, picture, read_elsewhere
 
 
@@ -81,6 +82,16 @@ def test_requests_of_an_agents_own_process_are_no_empty_messages(tmp_path: Path)
     sample = members(export_inspect(tmp_path / "run", tmp_path / "out"))["samples/9_epoch_1.json"]
     assert sample["messages"] == []
     assert [event["model"] for event in sample["events"] if event["event"] == "model"] == ["small"]
+
+
+def test_a_clock_that_was_set_back_makes_no_negative_time(tmp_path: Path) -> None:
+    stop = replace(decided(1, Stop(answer="")), prompt=())
+    with RunFolder.open(tmp_path / "run", durability=Durability.none) as folder, folder.journal("9") as journal:
+        for record in (replace(opened(of=task("9")), at=90_000.0), acted(0), stop, closed(), scored()):
+            journal.append(record)
+    sample = members(export_inspect(tmp_path / "run", tmp_path / "out"))["samples/9_epoch_1.json"]
+    assert sample["total_time"] == pytest.approx(sample["working_time"]) and sample["working_time"] > 0
+    assert sample["started_at"] < sample["completed_at"]
 
 
 def test_a_repeat_is_the_same_file_and_nothing_private_is_in_it(run: Path, tmp_path: Path) -> None:
