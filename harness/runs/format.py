@@ -1,5 +1,7 @@
 """How numbers are written for people: the same in pages and in terminals."""
 
+from math import floor, log10
+
 from harness.runs.intervals import Interval
 
 
@@ -42,7 +44,7 @@ def measure(value: float, unit: str) -> str:
     """A number with its unit (`count`, `usd` or `seconds`), short enough for a table."""
     match unit:
         case "usd":
-            return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
+            return f"${value:,.2f}" if value >= 1 or value == 0 else _dollars(value)
         case "seconds":
             return duration(value)
         case _:
@@ -58,7 +60,7 @@ def cost(usd: float, priced: bool) -> str:
 
 def precise_cost(usd: float, priced: bool) -> str:
     """The same with four digits, for a column of costs and for a line in which it grows."""
-    return f"{'' if priced else '≥ '}${usd:.4f}" if priced or usd else "unknown"
+    return f"{'' if priced else '≥ '}{_dollars(usd)}" if priced or usd else "unknown"
 
 
 def duration(seconds: float) -> str:
@@ -82,6 +84,12 @@ def ago(seconds: float) -> str:
             count = int(seconds // size)
             return f"{count} {name}{'s' * (name == 'day' and count > 1)} ago"
     raise AssertionError("a minute is the smallest")
+
+
+def _dollars(usd: float) -> str:
+    """Four digits; two that are not 0 where these would say that it was free."""
+    digits = min(12, 1 - floor(log10(usd))) if 0 < usd < 0.00005 else 4
+    return f"${usd:.{digits}f}"
 
 
 def _count(value: float) -> str:

@@ -15,6 +15,7 @@ from harness.reports.ci import markdown
 from harness.reports.display import LiveStats
 from harness.reports.show_text import show_run
 from harness.runs.comparison import Side, compare
+from harness.runs.format import cost, precise_cost
 from harness.runs.results import Result
 from harness.runs.run import Run
 from harness.runs.statistics import statistics_of
@@ -55,6 +56,13 @@ def test_the_line_of_a_run_that_goes_on_says_it_like_its_table() -> None:
     ):
         stats.usage = usage
         assert said in stats.headline() and "at least" not in stats.headline()
+
+
+def test_what_was_paid_is_not_shown_as_free() -> None:
+    """A few tokens of a cheap model; a row of zeros would not add up to its total."""
+    for usd, said in ((0.0000319, "$0.000032"), (5e-324, "$0.000000000000"), (0.00007, "$0.0001"), (0.5, "$0.5000")):
+        assert (cost(usd, True), precise_cost(usd, True)) == (said, said)
+    assert (cost(0.0, True), precise_cost(0.0, True)) == ("$0.00", "$0.0000")
 
 
 def test_where_a_part_has_a_price_it_is_a_lower_bound(tmp_path: Path) -> None:
