@@ -37,7 +37,7 @@ def rate_within(found: Interval) -> str:
 
 def points(difference: float) -> str:
     """A difference of two shares, in percentage points."""
-    return f"{difference * 100:+.1f} pp".replace("-", "−")
+    return f"{difference * 100:+z.1f} pp".replace("-", "−")  # z: no difference is not −0.0
 
 
 def measure(value: float, unit: str) -> str:

@@ -86,7 +86,7 @@ def pair_line(found: "Paired") -> str:
     if not found.pairs:
         return f"no attacked episode has a scored counterpart in {one_line(found.without, 80)}"
     low, value, high = (
-        f"{100 * one:+.1f}" for one in (found.difference.low, found.difference.value, found.difference.high)
+        f"{100 * one:+z.1f}" for one in (found.difference.low, found.difference.value, found.difference.high)
     )
     said = (
         f"{percent(found.rate_without)} passed without the attack, {percent(found.rate_with)} with it, in {found.pairs}"

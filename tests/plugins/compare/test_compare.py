@@ -92,6 +92,20 @@ def test_a_gate_says_which_of_several_runs_fails_and_why(tmp_path: Path, capsys:
     ]
 
 
+def test_equal_rates_are_no_regression(tmp_path: Path, capsys: Output) -> None:
+    """Six tasks lose their first trial, and as many thirds are gained elsewhere: the sum is 0 but for its last digit."""
+    for name, trials in (("before", ((1,), (0,))), ("after", ((0, 1, 1), (0, 1, 0)))):
+        with RunFolder.open(tmp_path / name, durability=Durability.none) as run:
+            for number in range(12):
+                for trial, score in enumerate(trials[number >= 6]):
+                    of, shape = task(number), Shape(steps=0, score=float(score))
+                    write(run, of, episode(run, of, shape, trial=trial, screenshots=False), trial)
+    both = (str(tmp_path / "before"), str(tmp_path / "after"))
+    assert main(["compare", *both, "--fail-if-regressed", "0.05"]) == 0
+    said = capsys.readouterr().out
+    assert "passed 50.0% → 50.0%, difference +0.0 pp" in said and "lost 6, exact two-sided p = 0.03125" in said
+
+
 def test_a_gate_that_compares_nothing_or_cannot_fail_says_so(tmp_path: Path, capsys: Output) -> None:
     before, after = pair(tmp_path, [Shape(steps=1)] * 5, [Shape(steps=1, score=0.0)] * 5)
     gate = ("--fail-if-regressed", "0.05")
