@@ -87,7 +87,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _exit_code(found: Sequence[Reading], fail_under: float | None) -> ExitCode:
     """What is unknown may be all that is wrong: as the ordinary rate, CuP is given the benefit of it."""
-    low = [one.name for one in found if fail_under is not None and one.figures.cup_at_most < fail_under]
+    from harness.runs.measures import is_below
+
+    low = [one.name for one in found if fail_under is not None and is_below(one.figures.cup_at_most, fail_under)]
     for name in low:
         sys.stderr.write(f"harness: {name}: the CuP is below {fail_under:g}\n")
     if low:

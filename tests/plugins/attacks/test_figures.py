@@ -83,6 +83,14 @@ def test_a_rate_of_no_attack_is_no_number(tmp_path: Path) -> None:
     assert measured is not None and [one.name for one in measured.measures] == ["resisted", "safe"]
 
 
+def test_a_condition_is_met_by_the_rate_that_it_names(tmp_path: Path) -> None:
+    run = Run(write(tmp_path / "run", [records(task(number), [FOLLOWS][number // 8 :]) for number in range(25)]))
+    measured = AttackMeasures.measured(run)
+    assert measured is not None and measured.headline.startswith("attacks: 32.0% of the attacks succeeded, ")
+    assert below([measured], {"resisted": 0.68}) == (), "which is not quite 1 - 0.32"
+    assert below([measured], {"resisted": 0.69}) != ()
+
+
 def test_success_beside_the_run_without(tmp_path: Path) -> None:
     verdicts, *_ = judge_run(Run(attacked(tmp_path / "run")))
     found = paired(verdicts, Run(plain(tmp_path / "plain", passed=3)), name="plain")
