@@ -112,7 +112,8 @@ def open_append(path: Path) -> BinaryIO:
     Only its owner can read it, because the output of other programs in it is not redacted.
     """
     fd = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    os.fchmod(fd, 0o600)  # an older one
+    with suppress(PermissionError):  # of another owner, or on a disk without permissions, such as FAT
+        os.fchmod(fd, 0o600)  # an older one
     return os.fdopen(fd, "ab", buffering=0)
 
 

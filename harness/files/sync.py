@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import stat
 
 # Decided once: each record of a journal waits for `sync`.
 _FLUSH: int | None = getattr(fcntl, "F_FULLFSYNC", None)
@@ -19,4 +20,9 @@ def sync(fd: int) -> None:
             # Others are refusals: most network disks have only fsync.
             if error.errno == errno.EIO:
                 raise
-    os.fsync(fd)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        # Some shared folders (vboxsf, 9p) have no fsync of folders: their host keeps names by itself.
+        if error.errno != errno.EINVAL or not stat.S_ISDIR(os.fstat(fd).st_mode):
+            raise

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StorageError
-from harness.files import disk
+from harness.files import disk, safe_files
 from harness.files.disk import write_atomic, write_whole
 from harness.journal.log import Journal, read
 from harness.journal.store import RunFolder
@@ -302,3 +302,28 @@ def test_an_error_of_the_disk_while_it_flushes_is_none_of_fsync(
     with pytest.raises(StorageError, match="input/output error"):
         write_atomic(tmp_path / "file", b"new")
     assert len(asked) == 1 and list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_without_fsync_of_folders_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = os.fsync
+
+    def fsync(fd: int) -> None:
+        if Path(f"/proc/self/fd/{fd}").is_dir():
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        there(fd)
+
+    monkeypatch.setattr("os.fsync", fsync)
+    with RunFolder.open(tmp_path / "run") as run:
+        digest = run.artifacts.put(b"page")
+        assert run.artifacts.read(digest) == b"page"
+        write(run.journal_path("7"), [opened()])
+
+
+def test_a_disk_without_permissions_has_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr("os.fchmod", refuse)
+    with safe_files.open_append(tmp_path / "worker.log") as log:
+        log.write(b"line")
+    assert (tmp_path / "worker.log").read_bytes() == b"line"
