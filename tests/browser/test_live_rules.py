@@ -174,6 +174,18 @@ async def test_pages_of_one_host_keep_their_distance_and_unused_places_are_given
     assert third.at == 110.0 and (await pace.wait("a.com")).at == 115.0, "a place that others queue behind stays used"
 
 
+async def test_a_clock_that_is_set_back_keeps_no_host_waiting(tmp_path: Path) -> None:
+    now, slept = [7300.0], list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    pace = Pace(tmp_path, 5.0, clock=lambda: now[0], sleep=sleep)
+    await pace.wait("a.com")
+    now[0] -= 3600
+    assert (await pace.wait("a.com")).at == 3705.0 and slept == [5.0]
+
+
 @pytest.mark.integration
 def test_processes_share_the_row(tmp_path: Path) -> None:
     program = (

@@ -1,7 +1,8 @@
 """How fast pages of one host are opened, over all episodes and runs of one person on this machine.
 
-A file for each host holds the time of the next free slot. A lane that wants a page takes the slot and moves the time
-on, under a lock that lasts for that only. A slot that is not used is given back if no lane queues behind it.
+A file for each host holds the time of the next free slot, and when that was written: a clock that was set back since
+moves the slot with it. A lane that wants a page takes the slot and moves the time on, under a lock that lasts for that
+only. A slot that is not used is given back if no lane queues behind it.
 """
 
 import asyncio
@@ -83,12 +84,13 @@ class Pace:
             fcntl.flock(fd, fcntl.LOCK_EX)
             next_at = 0.0
             with suppress(ValueError):
-                next_at = float(os.pread(fd, 64, 0))
+                next_at, written_at = map(float, os.pread(fd, 64, 0).split())
+                next_at -= max(0.0, written_at - self._clock())
             if not 0 <= next_at <= self._clock() + _LONGEST_S:
                 next_at = 0.0
             found, later = change(next_at)
             os.ftruncate(fd, 0)
-            os.pwrite(fd, f"{later!r}\n".encode(), 0)
+            os.pwrite(fd, f"{later!r} {self._clock()!r}\n".encode(), 0)
             return found
         finally:
             os.close(fd)
