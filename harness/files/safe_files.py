@@ -61,6 +61,7 @@ def open_regular(path: Path, flags: int, mode: int = 0o644, *, below: Path | Non
         fd = os.open(path.name, flags | _ASKED, mode, dir_fd=folder)
     except OSError as exc:
         if exc.errno not in _TOLD:
+            exc.filename = str(path)  # not its name alone: a message would not say in which folder
             raise
         raise UnsafeFile(path, "is not a regular file") from exc  # it became something else since the look
     finally:

@@ -319,6 +319,12 @@ def test_a_disk_without_fsync_of_folders_is_no_error(tmp_path: Path, monkeypatch
         write(run.journal_path("7"), [opened()])
 
 
+def test_a_file_that_cannot_be_opened_is_named_with_its_folder(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "size=64k,ro") as full, pytest.raises(OSError, match="Read-only") as refused:
+        safe_files.open_append(full / "worker.log")
+    assert str(disk.foreseen(refused.value)).startswith(f"cannot use {full / 'worker.log'}: the file system is read-")
+
+
 def test_a_disk_without_permissions_has_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
