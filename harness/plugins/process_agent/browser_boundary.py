@@ -6,6 +6,7 @@ result: the browser is where the recording ends already.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.api import Episode, LiveObservation, Observation, Step, Tool, ToolCall, dumps
@@ -30,7 +31,9 @@ class BrowserBoundary:
     def __init__(self, deps: SessionDeps, box: ToolBox) -> None:
         self._plan = deps.plan
         self._settings = deps.plan.settings
-        self._box = box
+        # What is not offered is not performed, either: who drives the browser is not led back to such a step.
+        stops = tuple(action for action in box.actions if action.kind == _STOP)
+        self._box = box if self._settings.browser == "mcp" else replace(box, actions=stops)
         self._journal = deps.journal
         self._inbox = deps.inbox
         self._recording = deps.recording
@@ -44,9 +47,7 @@ class BrowserBoundary:
     @property
     def tools(self) -> Sequence[Tool]:
         """What may be called."""
-        if self._settings.browser == "mcp":
-            return (OBSERVE, *self._box.tools)
-        return tuple(tool for tool in self._box.tools if tool.name == _STOP)
+        return (OBSERVE, *self._box.tools) if self._settings.browser == "mcp" else self._box.tools
 
     async def begin(self, episode: Episode, view: LiveObservation) -> CallResult:
         """The start page, as the process is given it with its task.

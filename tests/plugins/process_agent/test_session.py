@@ -328,10 +328,15 @@ async def test_calls_at_once_become_steps_one_after_the_other(tmp_path: Path) ->
 
 async def test_without_a_browser_it_can_only_stop(tmp_path: Path) -> None:
     journal = MemoryJournal()
-    script = HEAD + "print([tool['name'] for tool in task['tools']])\nact('stop', answer='x')"
+    script = HEAD + (
+        "print([tool['name'] for tool in task['tools']])\n"
+        "print(act('goto', url='http://site.test/')['text'])\nact('stop', answer='x')"
+    )
     async with agent_of(script, tmp_path, browser="none") as agent:
-        episode = await play(agent, journal=journal)
-    assert output(journal).strip() == "['stop']"
+        episode = await play(agent, *PAGES, journal=journal)
+    said = output(journal)
+    assert said.startswith("['stop']\nRESULT: error: there is no function 'goto'; there are stop\n")
+    assert isinstance(episode.steps[0].decided.action, InvalidAction)
     assert episode.pending is not None and isinstance(episode.pending.action, Stop)
 
 
