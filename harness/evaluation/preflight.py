@@ -8,7 +8,7 @@ from harness.browser.driver.executable import find
 from harness.config import Config
 from harness.episode.job import Job
 from harness.evaluation.builder import build_benchmark, build_evaluators
-from harness.evaluation.endpoint_settings import check_keys
+from harness.evaluation.endpoint_settings import check_keys, load_prices
 from harness.evaluation.site_preflight import SiteFindings, look_at_sites
 from harness.journal.index import Outcomes
 from harness.records import Task
@@ -50,14 +50,31 @@ async def check_before(
     if is_local:
         find(config.browser.executable, headless=config.browser.headless)
         found.check()
-    if unjudged := missing_judge(config, [job.task for job in jobs]):
-        say(unjudged)
+    for sentence in _unmet(config, [job.task for job in jobs]):
+        say(sentence)
 
 
 async def what_is_missing(config: Config, tasks: Sequence[Task]) -> list[str]:
     """What is missing for tasks that are not played now, a sentence each."""
-    found, unjudged = await _sites(config, tasks), missing_judge(config, tasks)
-    return [*found.refused, *found.doubtful, *([unjudged] if unjudged else [])]
+    found = await _sites(config, tasks)
+    return [*found.refused, *found.doubtful, *_unmet(config, tasks)]
+
+
+def _unmet(config: Config, tasks: Sequence[Task]) -> list[str]:
+    """What settings ask for and cannot have, a sentence each."""
+    return [sentence for sentence in (missing_judge(config, tasks), missing_price(config)) if sentence]
+
+
+def missing_price(config: Config) -> str:
+    """The sentence about limits of cost for a model without a price; "" = there are none."""
+    limits = {"run.max_cost_usd": config.run.max_cost_usd, "limits.max_cost_usd": config.limits.max_cost_usd}
+    names = [name for name, limit in limits.items() if limit is not None]
+    if not names or config.llm.kind == "none" or config.llm.model in load_prices(config.llm):
+        return ""
+    return (
+        f"llm.model={config.llm.model} has no price, so its replies count as free for {' and '.join(names)}, unless"
+        " they name a model that has one; add it to a copy of configs/prices.yaml, and give that as llm.prices"
+    )
 
 
 def missing_judge(config: Config, tasks: Iterable[Task]) -> str:
