@@ -21,6 +21,7 @@ from types import MappingProxyType
 
 from harness.errors import ConfigError, UsageError
 from harness.files import safe_files
+from harness.interpreter import module_arguments
 
 KEY_VARIABLE = "CAIRN_SITES_KEY"
 """What the embedded sites want to hear before they are reset; in the environment, as others see a process's
@@ -125,7 +126,7 @@ class EmbeddedServer:
         """Start a process on `port` (0 = any free one)."""
         with safe_files.open_append(self.log) as errors:
             self._process = await asyncio.create_subprocess_exec(
-                *(*DEAF, sys.executable, "-m", self._module, "--port", str(port), *self._arguments),
+                *(*DEAF, sys.executable, *module_arguments(self._module), "--port", str(port), *self._arguments),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,

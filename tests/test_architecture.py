@@ -21,7 +21,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 HARNESS = PROJECT / "harness"
 
 FLOORS = (
-    {"errors", "choices", "collector", "shelf", "standard_streams", "trees", "working_time"},
+    {"errors", "choices", "collector", "interpreter", "shelf", "standard_streams", "trees", "working_time"},
     {"registry"},
     {"actions", "escape", "settings", "loopback_server", "sandbox"},
     {"records"},

@@ -15,7 +15,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 STARTS = {
     "run.py": "sys.argv = ['run.py', '--help']; runpy.run_path('run.py', run_name='__main__')",
     "harness": "from harness.main import main; main(['doctor', '--help'])",
-    "worker": f"runpy.run_module({PLAYER[1]!r}, run_name='__main__')",
+    "worker": f"runpy.run_module({PLAYER[-1]!r}, run_name='__main__')",
     "server": "from harness.loopback_server import run; run(None, name='server', port=0, watch_stdin=True)",
 }
 # Registered first, so it is called last. With Python's own threshold, imports of run.py and of a worker are searched more

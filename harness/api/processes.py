@@ -4,6 +4,7 @@ is not trusted.
 For agents with a process of their own, checks that run scripts, and executors.
 """
 
+from harness.interpreter import module_arguments
 from harness.runner.capacity import MachineCapacity, machine_capacity
 from harness.runner.executors.local_workers import BUFFERED, local_worker
 from harness.runner.process_tree import (
@@ -41,6 +42,7 @@ __all__ = [
     "local_worker",
     "machine_capacity",
     "marks",
+    "module_arguments",
     "mount_arguments",
     "run_script",
     "stage_command",

@@ -105,5 +105,5 @@ def _why_not_imported(target: str, error: Exception) -> str:
     if isinstance(cause, ModuleNotFoundError):
         if module and cause.name == target:  # hydra takes a missing attribute for a module
             return f"{module} has no class {target.rpartition('.')[2]}; give module.Class"
-        return f"{cause}; give module.Class of an installed package, or of a file in the current folder"
+        return f"{cause}; give module.Class of an installed package, or of a file in a folder of PYTHONPATH"
     return error_line(cause)

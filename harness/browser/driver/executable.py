@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import ConfigError, ExitCode
+from harness.interpreter import module_arguments
 
 # A navigation to an empty page took 27 ms of processor time in a shell, and 55 ms in a complete browser.
 _SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
@@ -114,7 +115,7 @@ def install() -> str:
 
 
 def _ways() -> Iterator[tuple[str, list[list[str]]]]:
-    yield "playwright install chromium", [[sys.executable, "-m", "playwright", "install", "chromium"]]
+    yield "playwright install chromium", [[sys.executable, *module_arguments("playwright"), "install", "chromium"]]
     if shutil.which("apt-get") and os.geteuid() == 0:
         update, install = ["apt-get", "update"], ["apt-get", "install", "-y"]
         yield "apt-get install chromium", [update, [*install, "chromium", "chromium-headless-shell"]]

@@ -14,7 +14,7 @@ from harness.api import CodecError
 from harness.api.configuration import HIDDEN
 from harness.api.files import Within, safe_files, write_atomic
 from harness.api.journals import SHARDS_FOLDER, EpisodeResult, journal_name, merge, merge_shards, shards_of
-from harness.api.processes import MARK, end_marked, marks
+from harness.api.processes import MARK, end_marked, marks, module_arguments
 from harness.api.records import build
 from harness.api.rescoring import Invocation, Outcomes, as_asked
 from harness.api.running import (
@@ -224,7 +224,7 @@ class Shards:
             ),
             *("run.report=false", "run.display=plain", "fail_under=null", "tracking.kind=none"),
         )
-        return [sys.executable, "-m", "harness.main", "run", *given, *own]
+        return [sys.executable, *module_arguments("harness.main"), "run", *given, *own]
 
 
 def _written(path: Path) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from harness.api import CodecError, ConfigError, digest, loads
 from harness.api.command_line import quoted
 from harness.api.files import safe_files
+from harness.api.processes import module_arguments
 from harness.plugins.record.stages import Stages
 from harness.runs import PASSED, UNSCORED, Episode
 
@@ -78,7 +79,8 @@ def _check(name: str, holds: bool, one: Episode, said: str) -> Check:
 
 def _audit(stages: Stages, task: Path, root: Path | None) -> Check:
     how = [] if root is None else ["--play", "--root", str(root)]
-    command = [sys.executable, "-m", "harness.main", "audit", str(task), *stages.deployment, "--json", *how]
+    harness = (sys.executable, *module_arguments("harness.main"))
+    command = [*harness, "audit", str(task), *stages.deployment, "--json", *how]
     if stages.config_dir is not None:
         command += ["--config-dir", str(stages.config_dir)]
     ended = subprocess.run(command, capture_output=True, check=False)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from harness.api.processes import module_arguments
 from harness.plugins.site_sets.backend import Instance
 from harness.plugins.site_sets.lifecycle import Lifecycle
 from harness.plugins.site_sets.services import Group
@@ -101,5 +102,5 @@ def _address(of: Lifecycle, one: Instance, settings: Any) -> str:
 
 
 def _command(of: Lifecycle, python: str, *services: str) -> str:
-    words = [python, "-m", "harness.main", "sites", "reset", str(of.state.path.absolute()), *services]
+    words = [python, *module_arguments("harness.main"), "sites", "reset", str(of.state.path.absolute()), *services]
     return shlex.join(words).replace("${", "\\${")  # settings put variables in for it

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from harness.api.processes import module_arguments
 from harness.api.text import flat
 from harness.errors import ConfigError, ExitCode, HarnessError
 from harness.plugins.site_sets import folder
@@ -281,7 +282,7 @@ def _tidy_behind(of: Lifecycle) -> None:
         of.sweep()
         return
     subprocess.Popen(
-        [sys.executable, "-m", "harness.main", "sites", "tidy", str(of.state.path)],
+        [sys.executable, *module_arguments("harness.main"), "sites", "tidy", str(of.state.path)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

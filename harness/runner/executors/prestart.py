@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from harness.interpreter import module_arguments
 from harness.runner.process_tree import MARK, UNMARKED, mark_oneself, worker_environment
 
-PLAYER = ("-m", "harness.evaluation.worker_main")
+PLAYER = module_arguments("harness.evaluation.worker_main")
 """Arguments of Python that make a process a worker."""
 FLAG = "--prestarted"
 """Argument of a worker that waits for that line."""
