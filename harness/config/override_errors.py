@@ -6,6 +6,7 @@ is not known here keeps their words.
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import yaml
 from hydra.errors import MissingConfigException, OverrideParseException
@@ -67,10 +68,15 @@ def _unreadable(error: OverrideParseException) -> str:
     )
 
 
+def _own_folders() -> list[Path]:
+    """Where configurations are that Cairn does not ship."""
+    return [one for one in (PluginSearchPath.config_dir, *plugin_folders().values()) if one is not None]
+
+
 def _not_utf8() -> str:
     """The file that is not; the error does not name it."""
-    for folder in (PluginSearchPath.config_dir, *plugin_folders().values()):
-        for path in sorted(folder.rglob("*.yaml")) if folder is not None else ():
+    for folder in _own_folders():
+        for path in sorted(folder.rglob("*.yaml")):
             try:
                 path.read_text(encoding="utf-8")
             except UnicodeDecodeError:
@@ -80,8 +86,19 @@ def _not_utf8() -> str:
     return "a file of the settings"
 
 
+def _is_own_group(name: str) -> bool:
+    """Whether it is a folder that Cairn does not have, as `experiment`, which users of hydra know."""
+    return any((folder / name).is_dir() for folder in _own_folders())
+
+
+def _with_plus(group: str) -> str:
+    return f"{group} is a folder of further configurations; choose a file of it with a plus: +{group}=NAME"
+
+
 def _unknown_key(found: re.Match[str], _: Exception) -> str:
     name, free = found[1], mapping_names()
+    if _is_own_group(name):
+        return _with_plus(name)
     if name in free:
         return f"the keys of {name} are new ones; add it with a plus: '+{name}={{…}}'"
     if not any(name.startswith(f"{one}.") for one in free):
@@ -139,6 +156,8 @@ def _not_a_list(found: re.Match[str], _: Exception) -> str:
 
 def _not_a_mapping(found: re.Match[str], _: Exception) -> str:
     key = found[1].partition("=")[0]
+    if _is_own_group(key):
+        return _with_plus(key)
     return f"{found[1]} is one value, and the setting takes a mapping; give its keys, as in +{key}.KEY=VALUE"
 
 
@@ -158,6 +177,11 @@ def _no_folder(found: re.Match[str], _: Exception) -> str:
 
 def _refers_to_nothing(found: re.Match[str], _: Exception) -> str:
     return f"${{{found[1]}}} refers to a setting that does not exist; correct its name, or quote the text with \\${{"
+
+
+def _unknown_resolver(found: re.Match[str], _: Exception) -> str:
+    known = "${oc.env:VARIABLE} or ${package:NAME,FILE}"
+    return f"${{{found[1]}:…}} in a setting is unknown; write {known}, or quote the text with \\${{"
 
 
 def _is_needed(found: re.Match[str], _: Exception) -> str:
@@ -248,6 +272,7 @@ _KNOWN: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Exception], str]],
     (re.compile(r"merging override (.+?) Invalid type assigned: \w+ is not a subclass of"), _not_a_group),
     (re.compile(r"Additional config directory '(.+?)' not found"), _no_folder),
     (re.compile(r"Interpolation key '([^']+)' not found"), _refers_to_nothing),
+    (re.compile(r"Unsupported interpolation type (\S+)"), _unknown_resolver),
     (re.compile(r"Error resolving interpolation '\$\{(?:\w+:)?(?:\$\{)?([\w.]+)"), _is_needed),
     (re.compile(r"Missing mandatory value: (\S+)"), _not_given),
     (re.compile(r"Environment variable '([^']+)' not found"), _missing_variable),

@@ -41,6 +41,7 @@ SAID = {
     "agent=promt": "agent=promt is unknown; did you mean prompt; choose one of browser-use, careful, computer, ",
     "tracking=wandb2": "tracking=wandb2 is unknown; choose one of art, none",
     "browser.geolocation={latitude: 1, longitude: 2}": "add it with a plus: '+browser.geolocation={…}'",
+    "llm.model=${file:a.txt}": "${file:…} in a setting is unknown; write ${oc.env:VARIABLE} or",
     "llm.headers={a: b}": "add it with a plus: '+llm.headers={…}'",
     "+evaluators=mine": "+evaluators=NAME needs a file evaluators/NAME.yaml, and there is none",
     "run.id=é": """the value of 'run.id=é' has letters beyond ASCII (é); quote it: 'run.id="é"'""",
@@ -89,6 +90,15 @@ def test_of_a_wrong_prompt_of_ones_own_file_and_field_are_named(tmp_path: Path, 
         configured(["agent=mine"], tmp_path)
     assert said in str(caught.value)
     assert not any(word in str(caught.value) for word in HYDRAS_WORDS)
+
+
+@pytest.mark.parametrize("group", ["experiment", "evaluators", "limits"])
+def test_a_group_of_ones_own_is_chosen_with_a_plus(tmp_path: Path, group: str) -> None:
+    (tmp_path / group).mkdir()
+    (tmp_path / group / "mine.yaml").write_text("# @package _global_\nlimits: {max_steps: 7}\n")
+    with pytest.raises(ConfigError, match=rf"choose a file of it with a plus: \+{group}=NAME$"):
+        configured([f"{group}=mine"], tmp_path)
+    assert configured([f"+{group}=mine"], tmp_path).limits.max_steps == 7
 
 
 def test_a_key_of_a_login_is_looked_for_among_those_of_a_login() -> None:
