@@ -14,6 +14,9 @@ from harness.plugins.process_agent.cdp.rules import Treatment, treatment
         ("Input.insertText", True, Treatment.CHANGE),
         ("DOM.getDocument", True, Treatment.PASS),
         ("DOM.getFileInfo", True, None),
+        ("Audits.enable", True, Treatment.PASS),  # puppeteer opens no page without it
+        ("WebMCP.enable", True, Treatment.PASS),
+        ("WebMCP.invokeTool", True, None),
         ("Emulation.setDeviceMetricsOverride", True, Treatment.KEPT),
         ("Browser.close", False, None),
         ("Browser.close", True, None),

@@ -53,7 +53,8 @@ _BROWSER = _table(
 
 _PAGE = _table(
     PASS=(
-        "Accessibility.* CSS.get* CSS.collectClassNames CSS.disable CSS.enable CSS.resolveValues CSS.takeComputed*"
+        "Accessibility.* Audits.disable Audits.enable CSS.get* CSS.collectClassNames CSS.disable CSS.enable"
+        " CSS.resolveValues CSS.takeComputed*"
         " CSS.track* DOM.collectClassNames* DOM.describeNode DOM.disable DOM.discardSearchResults DOM.enable"
         " DOM.get* DOM.highlight* DOM.hideHighlight DOM.performSearch DOM.pushNode* DOM.querySelector*"
         " DOM.requestChildNodes DOM.requestNode DOM.resolveNode DOMDebugger.getEventListeners DOMSnapshot.*"
@@ -73,7 +74,7 @@ _PAGE = _table(
         " Runtime.getHeapUsage Runtime.getIsolateId Runtime.globalLexicalScopeNames Runtime.queryObjects"
         " Runtime.releaseObject Runtime.releaseObjectGroup Runtime.removeBinding Runtime.setAsyncCallStackDepth"
         " Runtime.setMaxCallStackSizeToCapture Security.disable Security.enable ServiceWorker.disable"
-        " ServiceWorker.enable Storage.getStorageKey* Storage.getUsageAndQuota WebMCP.disable"
+        " ServiceWorker.enable Storage.getStorageKey* Storage.getUsageAndQuota WebMCP.disable WebMCP.enable"
     ),
     RELEASE="Runtime.runIfWaitingForDebugger Runtime.terminateExecution",
     REPLY=(
