@@ -69,6 +69,8 @@ logger = logging.getLogger(__name__)
 
 BEAT_S = 1.0
 _speaking = Lock()
+_to_supervisor = 1
+"""Where messages go, see `_keep_pipes`."""
 
 
 class Wire:
@@ -139,7 +141,7 @@ def say(data: bytes) -> None:
     """Send one message; `Wire.listen` notices a lost supervisor."""
     with _speaking, suppress(BrokenPipeError):
         while data:  # a pipe may take a part of it
-            data = data[os.write(1, data) :]
+            data = data[os.write(_to_supervisor, data) :]
 
 
 async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
@@ -238,7 +240,7 @@ def _log(redactor: Redactor) -> None:
 
 
 def main() -> int:
-    pipe = open(0, "rb", closefd=False)  # a separate file: `sys.stdin` is closed at exit
+    pipe = open(os.dup(0), "rb", closefd=False)  # a separate file: `sys.stdin` is closed at exit
     said = read_messages_blocking(pipe)
     with InternalErrorGuard("worker", redact=lambda text: without_secrets(text, ()), keeps=False) as fault:
         if FLAG in sys.argv:
@@ -246,8 +248,18 @@ def main() -> int:
             Thread(target=import_module, args=(MODEL_CLIENT,), daemon=True).start()
             if not be_introduced(pipe):
                 return 0
+        _keep_pipes()
         return _main(said, fault)
     return fault.code
+
+
+def _keep_pipes() -> None:
+    """Keep the pipes of the supervisor to messages: an agent may print, and start what reads; its output is logged."""
+    global _to_supervisor
+    _to_supervisor = os.dup(1)
+    os.dup2(2, 1)
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
 
 
 def _main(said: Iterator[Received], fault: InternalErrorGuard) -> int:
