@@ -17,24 +17,25 @@ from harness.runner.process_tree import (
     unmarked,
     worker_environment,
 )
-from harness.sandbox.bubblewrap import BROWSER_PORT, PORT, Bubblewrap, choose_sandbox, stage_command
-from harness.sandbox.file_view import FileView, view_of
-from harness.sandbox.masks import Masks
-from harness.sandbox.mounts import INSIDE, EpisodeFolder, mount_arguments
-from harness.sandbox.script import run_script
+from harness.sandbox.bubblewrap import (
+    BROWSER_PORT,
+    PORT,
+    READ_ONLY_ROOT,
+    Bubblewrap,
+    choose_sandbox,
+    stage_command,
+    system_mounts,
+)
 
 __all__ = [
     "BROWSER_PORT",
     "BUFFERED",
-    "INSIDE",
     "MARK",
     "PORT",
+    "READ_ONLY_ROOT",
     "WORKER_MARK",
     "Bubblewrap",
-    "EpisodeFolder",
-    "FileView",
     "MachineCapacity",
-    "Masks",
     "choose_sandbox",
     "end_marked",
     "find_marked",
@@ -43,10 +44,8 @@ __all__ = [
     "machine_capacity",
     "marks",
     "module_arguments",
-    "mount_arguments",
-    "run_script",
     "stage_command",
+    "system_mounts",
     "unmarked",
-    "view_of",
     "worker_environment",
 ]

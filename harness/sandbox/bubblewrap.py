@@ -1,9 +1,11 @@
-"""bubblewrap, which confines an agent's process where it is installed and works."""
+"""bubblewrap, which confines an agent's process, or a script of a benchmark, where it is installed and works."""
 
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,6 +22,9 @@ _NO_MORE_NAMESPACES = "--disable-userns"
 """Since version 0.8: otherwise the process may make namespaces of its own, in which it is as confined as before."""
 _ANSWERS_WITHIN_S = 20.0
 _MISSING = "bubblewrap is not installed (Debian, Ubuntu: apt-get install bubblewrap)"
+
+READ_ONLY_ROOT = ("--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/")
+"""After all mounts: what they were made on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +95,12 @@ def stage_command(control: int, folder: Path, command: tuple[str, ...]) -> tuple
     """The program of `namespaces`, which becomes `command`."""
     own = (str(control), str(folder), str(MOST_WRITTEN), f"{PORT},{BROWSER_PORT}")
     return (sys.executable, "-I", "-S", namespaces.__file__, *own, *command)
+
+
+def system_mounts(names: Iterable[str]) -> Iterator[str]:
+    """Folders of the system, read-only, those that are there."""
+    for name in names:
+        if os.path.islink(name):  # noqa: PTH114
+            yield from ("--symlink", os.readlink(name), name)  # noqa: PTH115
+        else:
+            yield from ("--ro-bind-try", name, name)

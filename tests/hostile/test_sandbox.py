@@ -23,12 +23,12 @@ from harness.choices import Sandbox
 from harness.errors import ConfigError, InfraError
 from harness.loopback_server import serving
 from harness.plugins.process_agent import session
+from harness.plugins.process_agent.file_view import view_of
 from harness.plugins.process_agent.process_plan import ProcessPlan
 from harness.plugins.process_agent.session import ProcessAgent
 from harness.plugins.process_agent.violations import MOST
 from harness.records import Episode
 from harness.sandbox.bubblewrap import choose_sandbox
-from harness.sandbox.file_view import view_of
 from harness.settings.process_agent import ProcessSettings
 from harness.testing import MemoryJournal, play
 from tests.hostile import hostile_agent

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from harness.api.agent_kinds import AgentContext, LaneServices, tool_box
 from harness.api.gateway import Passthrough
-from harness.api.processes import FileView, choose_sandbox, view_of
+from harness.api.processes import choose_sandbox
 from harness.api.settings import ObservationType, ProcessSettings
 from harness.plugins.process_agent.agent_process import find_program, process_environment
+from harness.plugins.process_agent.file_view import FileView, view_of
 from harness.plugins.process_agent.found_results import results_in
 from harness.plugins.process_agent.process_plan import ProcessPlan
 from harness.plugins.process_agent.request_key import Volatile

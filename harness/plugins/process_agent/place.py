@@ -10,21 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.api.http_server import Clients, serving
-from harness.api.processes import (
-    BROWSER_PORT,
-    INSIDE,
-    PORT,
-    Bubblewrap,
-    EpisodeFolder,
-    FileView,
-    Masks,
-    mount_arguments,
-    stage_command,
-    view_of,
-)
+from harness.api.processes import BROWSER_PORT, PORT, Bubblewrap, stage_command
 from harness.api.records import Guarded
 from harness.errors import PluginFailed
 from harness.plugins.process_agent.agent_process import AgentProcess, process_environment
+from harness.plugins.process_agent.file_view import FileView, view_of
+from harness.plugins.process_agent.masks import Masks
+from harness.plugins.process_agent.mounts import INSIDE, EpisodeFolder, mount_arguments
 from harness.plugins.process_agent.packets import PacketWatch
 from harness.plugins.process_agent.process_plan import ProcessPlan
 from harness.plugins.process_agent.violations import Violations

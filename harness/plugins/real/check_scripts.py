@@ -14,10 +14,11 @@ from typing import Any
 
 from harness.api import EvaluatorError
 from harness.api.files import safe_files
-from harness.api.processes import Bubblewrap, choose_sandbox, run_script
+from harness.api.processes import Bubblewrap, choose_sandbox
 from harness.api.settings import Sandbox
 from harness.api.text import cut
 from harness.errors import ConfigError, PluginFailed, UnsafeFile
+from harness.plugins.real.script import run_script
 
 FOLDER = "eval_scripts"
 """The folder beside that of the tasks, as in the package `agisdk`."""

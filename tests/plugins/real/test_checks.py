@@ -23,10 +23,10 @@ from harness.cli import configured
 from harness.errors import TaskError
 from harness.plugins.real.check_scripts import CheckScripts
 from harness.plugins.real.real import Real
+from harness.plugins.real.script import run_script
 from harness.plugins.real.state_checks import StateChecks
 from harness.records import Task
 from harness.sandbox.bubblewrap import choose_sandbox
-from harness.sandbox.script import run_script
 from harness.testing import ScriptedPage
 from tests.benchmarks.test_live_benchmarks import Asked, loaded, recorded
 from tests.e2e.conftest import PROJECT

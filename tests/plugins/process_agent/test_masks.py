@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.sandbox.masks import Masks
+from harness.plugins.process_agent.masks import Masks
 from tests.waiting import until
 
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO
 
+from harness.api.processes import READ_ONLY_ROOT, Bubblewrap, system_mounts
 from harness.errors import PluginFailed
-from harness.sandbox import limited
-from harness.sandbox.bubblewrap import Bubblewrap
-from harness.sandbox.mounts import READ_ONLY_ROOT, system_mounts
+from harness.plugins.real import limited
 
 MOST_MEMORY = 1 << 30
 """Bytes of address space. A script cannot start processes; one that root runs can, each with as much."""

@@ -1,12 +1,12 @@
 """The mounts of a confined process, as arguments of bubblewrap."""
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.sandbox.file_view import ETC, SYSTEM, FileView
-from harness.sandbox.masks import HOME_NAMES, Masks
+from harness.api.processes import READ_ONLY_ROOT, system_mounts
+from harness.plugins.process_agent.file_view import ETC, SYSTEM, FileView
+from harness.plugins.process_agent.masks import HOME_NAMES, Masks
 
 INSIDE = "/run/cairn"
 """Where a process finds what is its own: `GIVEN`, `out` (for its answer) and `home`."""
@@ -15,8 +15,6 @@ GIVEN = ("task.json", "mcp.json", "mcp_stdio.py")
 RESOLV = "nameserver 127.0.0.1\noptions attempts:1 timeout:1\n"
 """Nothing answers there, so that names are not found at once, and what was asked for is seen."""
 HOSTS = "127.0.0.1 localhost\n::1 localhost\n"
-READ_ONLY_ROOT = ("--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/")
-"""After all mounts: what they were made on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,15 +43,6 @@ def mount_arguments(view: FileView, folder: EpisodeFolder, masks: Masks) -> list
     for place in sorted(mounts, key=lambda path: (len(path.parts), path)):
         arguments += ["--ro-bind", str(mounts[place]), str(place)]
     return [*arguments, *READ_ONLY_ROOT, "--chdir", str(view.cwd)]
-
-
-def system_mounts(names: Iterable[str]) -> Iterator[str]:
-    """Folders of the system, read-only, those that are there."""
-    for name in names:
-        if os.path.islink(name):  # noqa: PTH114
-            yield from ("--symlink", os.readlink(name), name)  # noqa: PTH115
-        else:
-            yield from ("--ro-bind-try", name, name)
 
 
 def _system(folder: EpisodeFolder) -> Iterator[str]:
