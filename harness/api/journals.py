@@ -4,19 +4,20 @@ For plug-ins that pack, merge, import or check runs. To read a run, take `harnes
 """
 
 from harness.journal.final_state import FinalState, final_state, read_final_state
-from harness.journal.garbage import find_garbage, named_digests, remove
-from harness.journal.index import EpisodeResult, IndexEntry, read_entry, read_index, scan
+from harness.journal.index import INDEX_NAME, EpisodeResult, IndexEntry, read_entry, read_index, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import Journal, read
 from harness.journal.memory_artifacts import MemoryArtifacts
 from harness.journal.merge import SHARDS_FOLDER, merge, merge_shards, shards_of
 from harness.journal.names import JOURNAL_SUFFIX, is_run_folder, journals_in, name_of
 from harness.journal.prompt_store import picture_in, read_message
-from harness.journal.store import ArtifactStore, RunFolder, held_to_read, journal_name, stored
+from harness.journal.store import STORES, ArtifactStore, RunFolder, held_to_read, journal_name, named_digests, stored
 
 __all__ = [
+    "INDEX_NAME",
     "JOURNAL_SUFFIX",
     "SHARDS_FOLDER",
+    "STORES",
     "ArtifactStore",
     "EpisodeResult",
     "FinalState",
@@ -26,7 +27,6 @@ __all__ = [
     "RunFolder",
     "RunLock",
     "final_state",
-    "find_garbage",
     "held_to_read",
     "is_run_folder",
     "journal_name",
@@ -41,7 +41,6 @@ __all__ = [
     "read_final_state",
     "read_index",
     "read_message",
-    "remove",
     "scan",
     "shards_of",
     "stored",

@@ -16,6 +16,7 @@ states, cookies and all) live apart in `private/`, readable by the owner only, n
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -32,7 +33,7 @@ from harness.files.sync import sync
 from harness.journal.index import INDEX_NAME, Scan, index_of, note, scan
 from harness.journal.lock import LockFile, RunLock
 from harness.journal.log import LOCK_NAME, Journal
-from harness.journal.names import JOURNAL_SUFFIX, can_name, check_digest, name_of
+from harness.journal.names import JOURNAL_SUFFIX, can_name, check_digest, journals_in, name_of
 from harness.protocols import StagedArtifact
 from harness.secrets.redaction import NO_SECRETS, Redactor
 
@@ -48,6 +49,7 @@ FILES = (
 )
 """What a run keeps beside its journals, by name."""
 _OF_A_REFUSED_START = frozenset({LOCK_NAME, INDEX_NAME, _STAGING, "artifacts"})
+_DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _VERIFIED_LIMIT = 1 << 16
 """Digests a store remembers to have verified; some 10 MB."""
 
@@ -424,6 +426,16 @@ def stored(run: Path, kind: str) -> Iterator[Path]:
         if len(first) == 2:
             folder = run / kind / first
             yield from (folder / name for name in safe_files.names_in(folder, run))
+
+
+def named_digests(folder: Path) -> set[bytes]:
+    """Every digest that occurs in a journal or in `run.json`, in hex."""
+    found: set[bytes] = set()
+    for path in (*(Path(entry.path) for entry in journals_in(folder)), folder / "run.json"):
+        with translate_os_errors(path, "read"):
+            # Not by a fold, which would miss what only a torn line, or a line of a newer version, refers to.
+            found.update(_DIGEST.findall(safe_files.read_if_there(path, most=safe_files.MAX_BYTES) or b""))
+    return found
 
 
 def check_shape(folder: Path) -> None:

@@ -19,13 +19,13 @@ from harness.config.recorded_config import read_recorded
 from harness.errors import ConfigError, TaskError, UnsafeFile
 from harness.files import safe_files
 from harness.files.disk import Within, write_atomic
-from harness.journal.garbage import Garbage, find_garbage, remove
 from harness.journal.index import note, scan
 from harness.journal.lock import holder_named_in
 from harness.journal.log import Journal, read
 from harness.journal.merge import merge
 from harness.journal.site_log import SiteLog
 from harness.journal.store import FILES, FOLDERS, ArtifactStore, RunFolder, check_shape, lock_token
+from harness.plugins.clean.garbage import Garbage, find_garbage, remove
 from harness.plugins.tracking.history import History
 from harness.plugins.webarena.results_import import import_results
 from harness.tasks import load

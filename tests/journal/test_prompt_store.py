@@ -10,9 +10,8 @@ import pytest
 from harness.api import Message
 from harness.codec import dumps, loads
 from harness.errors import JournalError
-from harness.journal.garbage import find_garbage
 from harness.journal.prompt_store import put_messages, read_message
-from harness.journal.store import ArtifactStore, RunFolder
+from harness.journal.store import ArtifactStore, RunFolder, named_digests
 from harness.secrets.redaction import Redactor
 from harness.testing import MemoryArtifacts
 from tests.journal.episodes import acted, decided, opened
@@ -79,7 +78,7 @@ def test_a_missing_picture_is_named() -> None:
         read_message(stored.messages[0], artifacts)
 
 
-def test_clean_keeps_a_picture_that_only_a_prompt_shows(tmp_path: Path) -> None:
+def test_a_picture_that_only_a_prompt_shows_is_named_by_its_journal(tmp_path: Path) -> None:
     with RunFolder.open(tmp_path / "run", redactor=Redactor({"KEY": "hunter22"})) as run:
         stored = put_messages((Message(role="user", content=SHOWN),), run.artifacts)
         unnamed = run.artifacts.put(b"nobody names this")
@@ -88,7 +87,7 @@ def test_clean_keeps_a_picture_that_only_a_prompt_shows(tmp_path: Path) -> None:
                 journal.append(record)
             journal.append(replace(decided(1), prompt=stored.messages, pictures=stored.pictures))
     store = ArtifactStore(tmp_path / "run" / "artifacts")
-    garbage = {one.path.name for one in find_garbage(tmp_path / "run")}
-    assert unnamed in garbage
-    assert not garbage & {*stored.messages, *stored.pictures}
+    named = named_digests(tmp_path / "run")
+    assert unnamed.encode() not in named
+    assert {digest.encode() for digest in (*stored.messages, *stored.pictures)} <= named
     assert read_message(stored.messages[0], store)["content"] == list(SHOWN)

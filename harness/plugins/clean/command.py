@@ -26,8 +26,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _clean(folder: Path, *, logs: bool, dry: bool) -> str:
-    from harness.api.journals import RunFolder, find_garbage, held_to_read, remove
+    from harness.api.journals import RunFolder, held_to_read
     from harness.api.text import flat
+    from harness.plugins.clean.garbage import find_garbage, remove
 
     with held_to_read(folder) if dry else RunFolder.open(folder):  # an active run may be about to name an artifact
         found = tuple(find_garbage(folder, logs=logs))

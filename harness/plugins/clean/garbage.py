@@ -7,24 +7,19 @@ little. Nothing outside the run folder is listed or taken away, whatever links l
 """
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.files import safe_files
-from harness.files.disk import translate_os_errors
-from harness.journal.index import INDEX_NAME
-from harness.journal.names import journals_in
-from harness.journal.store import STORES, stored
+from harness.api.files import safe_files, translate_os_errors
+from harness.api.journals import INDEX_NAME, STORES, named_digests, stored
 
 DERIVED = (
     *("report", "summary.json", "summary.md", "junit.xml", "attribution.json", INDEX_NAME, ".concluded.json"),
     *("intents.json", "plans.json"),
 )
 """Names a run makes again from its journals, or from its task file, whenever it needs them."""
-_DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,16 +67,6 @@ def _unnamed(folder: Path) -> Iterator[Garbage]:
             # Not `encode`: a foreign folder may hold names that are not UTF-8.
             if os.fsencode(path.name) not in named:
                 yield Garbage(path=path, size=_size(path))
-
-
-def named_digests(folder: Path) -> set[bytes]:
-    """Every digest that occurs in a journal or in `run.json`, in hex."""
-    found: set[bytes] = set()
-    for path in (*(Path(entry.path) for entry in journals_in(folder)), folder / "run.json"):
-        with translate_os_errors(path, "read"):
-            # Not by a fold, which would miss what only a torn line, or a line of a newer version, refers to.
-            found.update(_DIGEST.findall(safe_files.read_if_there(path, most=safe_files.MAX_BYTES) or b""))
-    return found
 
 
 def _size(path: Path) -> int:
