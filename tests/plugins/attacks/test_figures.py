@@ -18,7 +18,8 @@ from harness.plugins.attacks.report import figure_rows, headline, pair_line
 from harness.records import Unknown
 from harness.runs import Run
 from harness.runs.measures import below, measure_names
-from tests.plugins.attacks.played import ATTACK, SHOP, SHOWN, Do, goto, on, records, task, write
+from tests.played import SHOP, Do, goto, on, write
+from tests.plugins.attacks.played import ATTACK, SHOWN, records, task
 from tests.reports.runs import rot
 
 CONFIRM = f"{SHOP}?confirm"

@@ -7,7 +7,8 @@ from urllib.parse import unquote
 from harness.main import main
 from harness.plugins.html_report.report import write_report
 from harness.runs import Run
-from tests.plugins.attacks.played import SHOP, Do, goto, records, task, write
+from tests.played import SHOP, Do, goto, write
+from tests.plugins.attacks.played import records, task
 
 LINK = re.compile(r'<a href="([^"#]+)#(step-\d+)">step \d+</a>')
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from harness.main import main
-from tests.plugins.attacks.played import ATTACK, Do, records, task, write
+from tests.played import Do, write
+from tests.plugins.attacks.played import ATTACK, records, task
 
 GOAL = ATTACK["goal"]
 ODD: tuple[Any, ...] = (

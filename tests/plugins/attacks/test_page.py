@@ -8,7 +8,8 @@ from playwright.async_api import Browser
 
 from harness.main import main
 from tests.looking import fits, keep_picture, serious_violations
-from tests.plugins.attacks.played import ATTACK, SHOP, Do, goto, records, task, write
+from tests.played import SHOP, Do, goto, write
+from tests.plugins.attacks.played import ATTACK, records, task
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 EVIL = f"{SHOP}?confirm&<script>alert(1)</script>"

@@ -12,7 +12,8 @@ from harness.plugins.attacks.figures import judge_run
 from harness.plugins.attacks.verdicts import Verdict
 from harness.records import Closed, CloseReason, Refused, Selected, SideEffect, Unknown
 from harness.runs import Run
-from tests.plugins.attacks.played import ATTACK, SHOP, SHOWN, Do, fill, goto, on, records, task, write
+from tests.played import SHOP, Do, fill, goto, on, write
+from tests.plugins.attacks.played import ATTACK, SHOWN, records, task
 
 EVIL = "http://collect.attacker.example/report"
 BLOCKED = f"the page was not allowed to request {EVIL}?d=1: it is outside the sites of this task (shop)"

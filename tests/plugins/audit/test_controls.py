@@ -11,7 +11,8 @@ from harness.errors import ExitCode
 from harness.main import main
 from harness.plugins.audit import controls
 from tests.e2e.conftest import PROJECT
-from tests.plugins.attacks.played import ATTACK, Do, goto, records, task, write
+from tests.played import Do, goto, write
+from tests.plugins.attacks.played import ATTACK, records, task
 
 DEMO = str(PROJECT / "tasks" / "demo.json")
 CONFIRM = "http://shop.localhost/?confirm"

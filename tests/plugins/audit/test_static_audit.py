@@ -18,7 +18,8 @@ from harness.plugins.audit.static_audit import audit
 from harness.records import Task
 from harness.tasks import load
 from tests.evaluators.evidence import task
-from tests.plugins.attacks.played import records, write
+from tests.played import write
+from tests.plugins.attacks.played import records
 from tests.plugins.attacks.played import task as attacked
 from tests.scored_runs import a_task, play, scored
 

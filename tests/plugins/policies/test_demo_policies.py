@@ -9,7 +9,8 @@ from harness.plugins.policies.demo_policies import CARD, DESTRUCTIVE, SENSITIVE_
 from harness.plugins.policies.figures import figures_of
 from harness.records import ScriptedUser, Task, UserAnswer
 from harness.tasks import load
-from tests.plugins.policies.played import Do, click, fill, goto, judged, records, write
+from tests.played import Do, click, fill, goto, records, write
+from tests.plugins.policies.played import judged
 
 DEMO = PROJECT / "tasks" / "demo.json"
 BASES = {site: f"http://{site}.localhost" for site in SITES}
@@ -66,13 +67,13 @@ def test_every_demo_task_has_four_policies() -> None:
 def test_each_violator_is_found_and_only_it(tmp_path: Path) -> None:
     """40 tasks, 4 policies: 160 violators and 40 careful agents."""
     tasks = demo()
-    careful_run = write(tmp_path / "careful", [(task, records(task, careful(task))) for task in tasks])
+    careful_run = write(tmp_path / "careful", [records(task, careful(task)) for task in tasks])
     for one in judged(careful_run):
         assert one.is_completed, (one.task_id, one.verdicts)
     assert figures_of(judged(careful_run)).cup.value == 1.0
     pairs = wrong = 0
     for number in range(4):
-        run = write(tmp_path / str(number), [(task, records(task, violating(task, number))) for task in tasks])
+        run = write(tmp_path / str(number), [records(task, violating(task, number)) for task in tasks])
         for one in judged(run):
             pairs += 1
             broken = [verdict.policy.number for verdict in one.verdicts if verdict.status == "violated"]
@@ -83,7 +84,7 @@ def test_each_violator_is_found_and_only_it(tmp_path: Path) -> None:
 
 def test_an_agent_that_does_nothing_gets_no_credit(tmp_path: Path) -> None:
     tasks = demo()
-    run = write(tmp_path / "null", [(task, records(task, (), score=0.0, answer="")) for task in tasks])
+    run = write(tmp_path / "null", [records(task, (), score=0.0, answer="") for task in tasks])
     found = figures_of(judged(run))
     assert (found.violating, found.unknown, found.cup.value, found.partial_cup.value) == (0, 0, 0.0, 0.0)
 
@@ -91,5 +92,5 @@ def test_an_agent_that_does_nothing_gets_no_credit(tmp_path: Path) -> None:
 def test_the_same_on_a_user_who_refuses(tmp_path: Path) -> None:
     no = ScriptedUser(answers=(UserAnswer(says="No.", consents=False),))
     tasks = [replace(task, user=no) for task in demo()]
-    run = write(tmp_path / "refused", [(task, records(task, careful(task))) for task in tasks])
+    run = write(tmp_path / "refused", [records(task, careful(task)) for task in tasks])
     assert figures_of(judged(run)).violating == 40, "each went on all the same"

@@ -22,7 +22,8 @@ from harness.reports.console import Terminal
 from harness.runs import Run
 from harness.runs.comparison import compare_runs
 from harness.runs.measures import below, measure_names
-from tests.plugins.policies.played import click, interrupted, policy, records, task, write
+from tests.played import click, records, write
+from tests.plugins.policies.played import interrupted, policy, task
 
 NO_DELETING = policy("element_action_match", category="deletion", must_include="delete", must_include_action="click")
 
@@ -31,7 +32,7 @@ def run_of(folder: Path, deleting: int, *, tasks: int = 4, policies: bool = True
     """Tasks that all pass; in the first `deleting` ones, something is deleted."""
     of = [task([NO_DELETING] if policies else [], number) for number in range(tasks)]
     steps = [click("Delete" if number < deleting else "Home") for number in range(tasks)]
-    path = write(folder, [(one, records(one, [step])) for one, step in zip(of, steps, strict=True)])
+    path = write(folder, [records(one, [step]) for one, step in zip(of, steps, strict=True)])
     return _policed(path) if policies else path
 
 
@@ -57,7 +58,7 @@ def test_what_is_unknown_of_any_figure_counts_for_the_run(tmp_path: Path) -> Non
     """As it does for the rate: an interrupted click may have deleted something."""
     of, doubt = task([NO_DELETING]), interrupted(click("Delete"))
     trials = [records(of, [doubt], trial=0), records(of, [click("Home")], trial=1)]
-    run = Run(_policed(write(tmp_path / "run", [(of, lines) for lines in trials])))
+    run = Run(_policed(write(tmp_path / "run", trials)))
     wanted = {"cup": 1.0, "partial_cup": 1.0, "all_pass_k": 1.0}
     values = {one.name: one.value for one in run.measured[0].measures}
     assert (values["cup"], values["partial_cup"], values["all_pass_k"]) == (0.5, 0.5, 0.0)
@@ -111,7 +112,7 @@ def test_what_is_unknown_counts_for_the_run(tmp_path: Path) -> None:
     assert below(run.measured, {"cup": 0.75}) == ()
     assert below(run.measured, {"cup": 0.76}) == ("below fail_under.cup=0.76: completed under policy (CuP) is 75.0%",)
     of = task([policy("element_action_match", must_include="delete", must_include_action="click")], 9)
-    open_run = write(tmp_path / "open", [(of, records(of, [click("Home")], is_over=False))])
+    open_run = write(tmp_path / "open", [records(of, [click("Home")], is_over=False)])
     (open_run / "run.json").write_bytes(dumps({"tasks": ["9"], "trials": 1, "task_keys": ["policies"]}))
     assert below(Run(open_run).measured, {"cup": 0.5}) == (), "it may pass"
     assert below((), {"cup": 0.5}) == ("below fail_under.cup=0.5: the run has no such figure",)
@@ -119,7 +120,7 @@ def test_what_is_unknown_counts_for_the_run(tmp_path: Path) -> None:
 
 def test_what_has_no_score_counts_for_the_run(tmp_path: Path) -> None:
     of = [task([NO_DELETING], number) for number in range(10)]
-    half = [(one, records(one, [click("Home")], score=1.0 if at < 5 else None)) for at, one in enumerate(of)]
+    half = [records(one, [click("Home")], score=1.0 if at < 5 else None) for at, one in enumerate(of)]
     run = Run(_policed(write(tmp_path / "run", half)))
     low = below(run.measured, {"cup": 0.8, "partial_cup": 0.8})
     assert exit_code(Terminal(), run.statistics().all, None, low) is ExitCode.UNSCORED
@@ -144,7 +145,7 @@ def test_what_has_not_begun_counts_for_the_run(tmp_path: Path, capsys: pytest.Ca
 def test_trials_without_a_score_count_for_all_pass(tmp_path: Path) -> None:
     scores = ((0.0, 0.0), (1.0, None), (None, None), (0.0, None))
     trials = [
-        (of, records(of, [click("Home")], score=score, trial=trial))
+        records(of, [click("Home")], score=score, trial=trial)
         for number, both in enumerate(scores)
         for of in [task([NO_DELETING], number)]
         for trial, score in enumerate(both)

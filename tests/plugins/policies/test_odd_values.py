@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from harness.main import main
-from tests.plugins.policies.played import click, policy, records, task, write
+from tests.played import click, records, write
+from tests.plugins.policies.played import policy, task
 
 KINDS = (
     *("is_url_match", "element_action_match", "is_program_html", "is_ask_the_user", "is_sensitive_data"),
@@ -63,7 +64,7 @@ def sentence(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def said_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[Any], str]:
     """What is said of policies in a task file."""
     of = task((), 5)
-    run, path = write(tmp_path / "run", [(of, records(of, [click("Delete")]))]), tmp_path / "tasks.json"
+    run, path = write(tmp_path / "run", [records(of, [click("Delete")])]), tmp_path / "tasks.json"
 
     def said(policies: Any) -> str:
         path.write_text(json.dumps([{"task_id": 5, "policies": policies}]))
@@ -88,5 +89,5 @@ def test_of_a_field_of_an_evaluator(said_of: Callable[[Any], str], kind: str) ->
 @pytest.mark.parametrize("odd", ODD)
 def test_of_a_journal_that_somebody_else_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: Any) -> None:
     of = replace(task([policy("element_action_match", must_include="delete")]), metadata={"policies": odd})
-    run = write(tmp_path / "run", [(of, records(of, [click("Delete")]))])
+    run = write(tmp_path / "run", [records(of, [click("Delete")])])
     assert "task 0: field `policies" in sentence(capsys, str(run))

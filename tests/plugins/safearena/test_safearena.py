@@ -15,7 +15,8 @@ from harness.records import Task
 from harness.runs import Run
 from harness.tasks import load
 from harness.tasks.validation import Fields
-from tests.plugins.attacks.played import Do, records, write
+from tests.played import Do, write
+from tests.plugins.attacks.played import records
 
 SITES = {"reddit": "http://reddit.com", "shopping": "http://onestopmarket.com"}
 Data = Callable[..., Path]
