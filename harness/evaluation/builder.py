@@ -169,8 +169,7 @@ def build_agent(config: Config, model: ChatModel, ask_host: AskHost = not_hosted
     if config.agent._target_ is not None:
         actions = action_set_of(config.action_set.value, config.actions)
         offered = {"action_set": actions, "ask_host": ask_host, "observation_settings": config.observation}
-        agent: Agent = make_plugin("agent", config.agent, Agent, offered, model=model)
-        return agent
+        return make_plugin("agent", config.agent, Agent, offered, model=model)
     kind = agent_kind(config.agent.kind)
     assert not isinstance(kind, SessionAgentKind), "it is not an object of this process"
     return kind.make(config.agent, agent_context(config), model)
@@ -198,7 +197,7 @@ def build_judge(settings: JudgeSettings) -> Judge | None:
     """A judge of the person's own; None = there is none."""
     if settings._target_ is None:
         return None
-    judge: Judge = make_plugin("judge", settings, Judge)
+    judge = make_plugin("judge", settings, Judge)
     if not isinstance(judge.name, str) or not judge.name:
         raise ConfigError(f"judge._target_={settings._target_}.name is {judge.name!r:.80}; give a text")
     return judge
@@ -206,17 +205,13 @@ def build_judge(settings: JudgeSettings) -> Judge | None:
 
 def build_attack(settings: PluginSettings) -> Attack | None:
     """What is planted in the tasks; None = nothing."""
-    made: Attack | None = None if settings._target_ is None else make_plugin("attack", settings, Attack)
-    return made
+    return None if settings._target_ is None else make_plugin("attack", settings, Attack)
 
 
 def build_renderer(config: Config) -> ObservationRenderer | None:
     """What writes the text of pages; None = the shipped dialects."""
     settings = config.observation
-    made: ObservationRenderer | None = (
-        None if settings._target_ is None else make_plugin("observation", settings, ObservationRenderer)
-    )
-    return made
+    return None if settings._target_ is None else make_plugin("observation", settings, ObservationRenderer)
 
 
 def build_benchmark(task: TaskSettings) -> Benchmark | None:
@@ -227,8 +222,7 @@ def build_benchmark(task: TaskSettings) -> Benchmark | None:
             with _naming(task, name):
                 members[name] = build_benchmark(member_task(member))
         return Suite(members, {name: _benchmark_evaluators(one) for name, one in members.items() if one is not None})
-    made: Benchmark | None = None if task._target_ is None else make_plugin("task", task, Benchmark)
-    return made
+    return None if task._target_ is None else make_plugin("task", task, Benchmark)
 
 
 @contextmanager
@@ -308,8 +302,7 @@ def _evaluators_of(benchmark: Benchmark) -> Mapping[str, Evaluator]:
 
 def build_executor(settings: ExecutorSettings) -> Executor | None:
     """An executor of the person's own; None = `executor.kind` says which."""
-    made: Executor | None = None if settings._target_ is None else make_plugin("executor", settings, Executor)
-    return made
+    return None if settings._target_ is None else make_plugin("executor", settings, Executor)
 
 
 def pending_policy(config: Config) -> PendingPolicy:

@@ -53,7 +53,7 @@ def provider_name(settings: ModelSettings) -> str:
         ConfigError: A class of the person's own cannot be made, or has another provider's name.
     """
     if isinstance(settings, LlmSettings) and settings._target_ is not None:
-        made: ModelProvider = make_plugin("llm", settings, ModelProvider)
+        made = make_plugin("llm", settings, ModelProvider)
         providers.add(made, f"llm._target_={settings._target_}")
         return made.name
     return settings.api

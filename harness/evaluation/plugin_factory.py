@@ -7,11 +7,12 @@ folder never come here (`config.recorded_config`).
 from collections.abc import Callable, Mapping, Sequence
 from inspect import iscoroutinefunction, signature
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.errors import ConfigError, HarnessError, error_line, plugin_boundary
 from harness.settings.plugin import PluginSettings
 
+T = TypeVar("T")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -22,8 +23,8 @@ def as_plugin(entry: Mapping[str, Any]) -> PluginSettings:
 
 
 def make_plugin(
-    place: str, plugin: PluginSettings, protocol: type[Any], offered: Mapping[str, Any] = _NOTHING, **given: Any
-) -> Any:
+    place: str, plugin: PluginSettings, protocol: type[T], offered: Mapping[str, Any] = _NOTHING, **given: Any
+) -> T:
     """An object of the class named at `place`.
 
     Args:
