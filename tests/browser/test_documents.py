@@ -96,7 +96,7 @@ async def test_the_fast_reading_of_a_document_is_the_slow_one(page: Page, cdp: C
                 observer = Observer(dialect=dialect, viewport=VIEWPORT, whole_page=viewport is None)
                 fast = await observer.read(page, cdp)
                 assert without_ids(fast.text) == without_ids(slow.text), (offset, dialect, viewport)
-                where = places(fast.nodes.values(), viewport)
+                where = places((one.node for one in fast.elements.values()), viewport)
                 assert where == places(slow.shown.values(), viewport), (offset, dialect, viewport)
                 seen.add(fast.text)
     assert max(map(len, seen)) > 1000

@@ -103,9 +103,9 @@ async def found(page: Page) -> Mapping[str, Any]:
     """Where the button of another process is met."""
     cdp = await page.context.new_cdp_session(page)
     body = await Observer(dialect="cairn", viewport=(1280, 720)).read(page, cdp)
-    (id,) = (id for id, node in body.nodes.items() if node.role == "button")
-    assert body.documents[id].session is not cdp
-    return await Element(body.documents[id], body.backends[id], id=id).locate(surely=True)
+    ((id, button),) = ((id, one) for id, one in body.elements.items() if one.node.role == "button")
+    assert button.document.session is not cdp
+    return await Element(button.document, button.backend, id=id).locate(surely=True)
 
 
 @pytest.mark.parametrize("below", ["", "<p>line</p>" * 2000], ids=["small page", "large page"])

@@ -178,19 +178,19 @@ async def judged(page: Page, name: str) -> list[str]:
     for id, (x, y, width, height) in marks.items():
         assert x >= 0 and y >= 0 and x + width <= VIEWPORT[0] + 0.01 and y + height <= VIEWPORT[1] + 0.01
         await page.mouse.move(x + width / 2, y + height / 2)
-        session: CDPSession = body.documents[id].session
-        node = await session.send("DOM.resolveNode", {"backendNodeId": body.backends[id]})
+        session: CDPSession = body.elements[id].document.session
+        node = await session.send("DOM.resolveNode", {"backendNodeId": body.elements[id].backend})
         handle = node["object"]["objectId"]
         answer = await session.send("Runtime.callFunctionOn", {"functionDeclaration": _HOVERED, "objectId": handle})
         if answer["result"]["value"] != "hit":
-            missed.append(f"[{id}] {body.nodes[id].line} at {(x, y, width, height)}")
+            missed.append(f"[{id}] {body.elements[id].node.line} at {(x, y, width, height)}")
     labels = list(label_boxes(marks, VIEWPORT).values())
     ALL[name] = len(labels), len(overlapping(labels))
     return missed
 
 
 def names(body: RenderedPage, marks: Mapping[str, Box]) -> set[str]:
-    return {body.nodes[id].name for id in marks}
+    return {body.elements[id].node.name for id in marks}
 
 
 @pytest.mark.sample(2)
@@ -234,10 +234,10 @@ async def test_frames_of_this_and_of_another_process(page: Page) -> None:
     await page.goto("http://page.test/")
     assert await judged(page, "frames") == []
     body, marks = await marked(page)
-    holders = [body.documents[id].holder for id in marks]
+    holders = [body.elements[id].document.holder for id in marks]
     assert sum(holder is None for holder in holders) == 1
     assert sum(holder is not None for holder in holders) > 10
-    assert len({id(body.documents[one].session) for one in marks}) == 2, "one frame is of another process"
+    assert len({id(body.elements[one].document.session) for one in marks}) == 2, "one frame is of another process"
     assert "out of sight" not in names(body, marks)
 
 

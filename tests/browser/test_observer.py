@@ -309,7 +309,7 @@ async def test_ids_count_down_the_page_and_stay_with_their_nodes(page: Page, cdp
     assert (await eyes.read(page, cdp)).text == (
         "[1] RootWebArea 'P'\n\t[3] link 'two'\n\t[4] StaticText 'new'\n\t[2] link 'one'"
     )
-    assert first.backends["2"] != first.backends["3"]
+    assert first.elements["2"].backend != first.elements["3"].backend
 
 
 async def test_ids_of_a_text_that_nobody_is_shown_are_given_again(page: Page, cdp: CDPSession) -> None:
@@ -345,8 +345,8 @@ async def test_ids_of_another_document_are_new(page: Page, cdp: CDPSession) -> N
         await page.goto(f"http://{host}/")
         body = await eyes.read(page, cdp)
         assert f"link 'http://{host}/'" in body.text
-        assert seen.isdisjoint(body.nodes)
-        seen |= body.nodes.keys()
+        assert seen.isdisjoint(body.elements)
+        seen |= body.elements.keys()
         eyes.confirm(body)
 
 
@@ -389,11 +389,11 @@ async def test_frames_are_read_wherever_they_run(page: Page, cdp: CDPSession) ->
         )
     ]
     assert without_ids(body.text).split("\n")[1:] == lines
-    buttons = [id for id, node in body.nodes.items() if node.role == "button"]
-    for id in buttons:
-        found = await body.documents[id].session.send("DOM.describeNode", {"backendNodeId": body.backends[id]})
+    buttons = [one for one in body.elements.values() if one.node.role == "button"]
+    for one in buttons:
+        found = await one.document.session.send("DOM.describeNode", {"backendNodeId": one.backend})
         assert found["node"]["localName"] == "button"
-    boxes = [body.nodes[id].box for id in buttons]
+    boxes = [one.node.box for one in buttons]
     assert boxes[0] and boxes[1] and boxes[1][0] - boxes[0][0] > 300
 
 
@@ -407,8 +407,8 @@ async def test_the_nodes_say_what_the_lines_say(page: Page, cdp: CDPSession) -> 
     await page.set_content("<title>P</title><button>Buy</button> or <button>Buy</button><input aria-label=N value=v>")
     body = await cairn().read(page, cdp)
     lines = dict(re.findall(r"\[(\d+)\] (.*)", body.text))
-    assert lines == {id: node.line for id, node in body.nodes.items()}
-    buttons = [node for node in body.nodes.values() if node.role == "button"]
+    assert lines == {id: one.node.line for id, one in body.elements.items()}
+    buttons = [one.node for one in body.elements.values() if one.node.role == "button"]
     assert [(node.name, node.nth) for node in buttons] == [("Buy", 0), ("Buy", 1)]
     assert all(node.box and node.box[2] > 0 for node in buttons)
 
@@ -419,7 +419,7 @@ async def test_text_that_no_encoder_takes_is_replaced(page: Page, cdp: CDPSessio
     for dialect in ("cairn", "webarena"):
         body = await Observer(dialect=dialect, viewport=VIEWPORT).read(page, cdp)
         body.text.encode()
-        for node in body.nodes.values():
+        for node, *_ in body.elements.values():
             (node.name + node.line).encode()
 
 

@@ -341,10 +341,9 @@ class ActionExecutor:
         return tuple(one for one in self.selectors if any(one in fitting for fitting in found))
 
     def _element(self, target: Target) -> Element:
-        body = self._body
-        if body is None or (backend := body.backends.get(target.id)) is None:
+        if self._body is None or (shown := self._body.elements.get(target.id)) is None:
             raise ActionFailed(f"there is no element [{target.id}] in the current observation; use an id listed there")
-        return Element(body.documents[target.id], backend, id=target.id)
+        return Element(shown.document, shown.backend, id=target.id)
 
     async def _click(self, element: Element, *, selected: bool = True) -> None:
         found = await self._locate(element)

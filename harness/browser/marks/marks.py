@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from playwright.async_api import Error
@@ -49,21 +49,20 @@ async def find_marks(page: RenderedPage, viewport: tuple[int, int]) -> dict[str,
     """
     # An overlay in the page would be less code, but the page's observers would run, and it would not be settled any
     # more.
-    groups: dict[tuple[int, int], tuple[Document, list[str]]] = {}
-    for id in [id for id in page.nodes if id in page.actionable][:MOST_MARKS]:
-        document = page.documents[id]
-        groups.setdefault((builtins.id(document.session), document.world), (document, []))[1].append(id)
-    found = await together(*(_marks_in(page, document, ids, viewport) for document, ids in groups.values()))
+    groups: dict[tuple[int, int], tuple[Document, dict[str, int]]] = {}
+    actionable = ((id, one) for id, one in page.elements.items() if one.is_actionable)
+    for id, one in islice(actionable, MOST_MARKS):
+        key = (builtins.id(one.document.session), one.document.world)
+        groups.setdefault(key, (one.document, {}))[1][id] = one.backend
+    found = await together(*(_marks_in(document, backends, viewport) for document, backends in groups.values()))
     marks = {id: box for one in found for id, box in one.items()}
-    return {id: marks[id] for id in page.nodes if id in marks}
+    return {id: marks[id] for id in page.elements if id in marks}
 
 
-async def _marks_in(
-    page: RenderedPage, document: Document, ids: Sequence[str], viewport: tuple[int, int]
-) -> dict[str, Box]:
-    """The marks of one document; none when it went away, which a frame may do at any time."""
+async def _marks_in(document: Document, backends: Mapping[str, int], viewport: tuple[int, int]) -> dict[str, Box]:
+    """The marks of one document, of elements by id; none when it went away, which a frame may do at any time."""
     try:
-        boxes = await _boxes(page, document, ids, viewport)
+        boxes = await _boxes(document, backends, viewport)
         inner = document
         while inner.holder is not None and boxes:
             boxes = await _shown(inner, inner.holder, boxes)
@@ -78,7 +77,7 @@ async def _marks_in(
     return best
 
 
-async def _boxes(page: RenderedPage, document: Document, ids: Sequence[str], viewport: tuple[int, int]) -> _Boxes:
+async def _boxes(document: Document, backends: Mapping[str, int], viewport: tuple[int, int]) -> _Boxes:
     """Boxes that nothing in the document itself covers."""
     (x, y, width, height), (left, top) = document.view or (0.0, 0.0, *map(float, viewport)), document.corner
     view = {
@@ -90,9 +89,13 @@ async def _boxes(page: RenderedPage, document: Document, ids: Sequence[str], vie
         ]
     }
     found = await _found(document, view)
-    missing = [page.backends[id] for id in ids if page.backends[id] not in found]
+    missing = [backend for backend in backends.values() if backend not in found]
     found.update(await _tested(document, view, missing))
-    return [(id, (x + left, y + top, width, height)) for id in ids for x, y, width, height in found[page.backends[id]]]
+    return [
+        (id, (x + left, y + top, width, height))
+        for id, backend in backends.items()
+        for x, y, width, height in found[backend]
+    ]
 
 
 async def _found(document: Document, view: _Argument) -> dict[int, Sequence[Box]]:

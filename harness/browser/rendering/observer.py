@@ -11,6 +11,7 @@ does so again the body is said to be torn.
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from playwright.async_api import CDPSession, Page
 
@@ -34,20 +35,26 @@ _ElementKey = tuple[str, int]
 """Loader of the document and backendDOMNodeId."""
 
 
+class ShownElement(NamedTuple):
+    """What an id in a text stands for."""
+
+    node: Node
+    document: Document
+    """The one that holds it."""
+    backend: int
+    """Its backendDOMNodeId."""
+    is_actionable: bool
+    """Whether it can be clicked or filled in."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedPage:
     """A page as text, and what the ids in it stand for."""
 
     text: str
     """Without tabs header; lone surrogates replaced."""
-    nodes: Mapping[str, Node]
-    """Nodes by element id, from top to bottom."""
-    backends: Mapping[str, int]
-    """Element id to backendDOMNodeId."""
-    documents: Mapping[str, Document]
-    """Element id to the document that holds it."""
-    actionable: Collection[str] = ()
-    """Ids of elements that can be clicked or filled in."""
+    elements: Mapping[str, ShownElement]
+    """By id, from top to bottom."""
     title: str | None = None
     """The page's own; None = it was not looked for."""
     torn: bool = False
@@ -108,7 +115,7 @@ class Observer:
         given = {id: key for key, id in body.given.items()}
         became: dict[str, str] = {}
         before = 0
-        for id in (*body.nodes, *(id for id in given if id not in body.nodes)):
+        for id in (*body.elements, *(id for id in given if id not in body.elements)):
             if (key := given.get(id)) is not None:
                 became[id] = self._ids[key] = self._free_id(known.get(id), before, taken)
                 taken.add(became[id])
@@ -205,22 +212,19 @@ def _same_elements(now: Sequence[tuple[str, str]], then: Sequence[tuple[str, str
 
 
 def _body(printed: RenderedTree, collected: PageSnapshot, given: Mapping[_ElementKey, str]) -> RenderedPage:
-    nodes: dict[str, Node] = {}
-    documents: dict[str, Document] = {}
+    elements: dict[str, ShownElement] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for id, one in printed.shown.items():
         role, name = well_formed(one.role), well_formed(one.name)
-        nodes[id] = Node(
+        node = Node(
             role=role, name=name, nth=counts[role, name], line=well_formed(one.line), box=one.box, depth=one.depth
         )
         counts[role, name] += 1
-        documents[id] = collected.document_of(one.node)
+        document, backend = collected.document_of(one.node), one.node["backendDOMNodeId"]
+        elements[id] = ShownElement(node, document, backend, is_actionable(one.line) or _takes_focus(one))
     return RenderedPage(
         text=well_formed(printed.text),
-        nodes=nodes,
-        backends={id: one.node["backendDOMNodeId"] for id, one in printed.shown.items()},
-        documents=documents,
-        actionable={id for id, one in printed.shown.items() if is_actionable(one.line) or _takes_focus(one)},
+        elements=elements,
         title=collected.title,
         torn=bool(collected.torn),
         given=given,
@@ -232,10 +236,7 @@ def _joined(tree: RenderedPage, html: RenderedPage) -> RenderedPage:
     return replace(
         tree,
         text=f"{tree.text}\n\n{html.text}",
-        nodes={**tree.nodes, **{id: node for id, node in html.nodes.items() if id not in tree.nodes}},
-        backends={**html.backends, **tree.backends},
-        documents={**html.documents, **tree.documents},
-        actionable={*tree.actionable, *(id for id in html.actionable if id not in tree.nodes)},
+        elements={**tree.elements, **{id: one for id, one in html.elements.items() if id not in tree.elements}},
     )
 
 

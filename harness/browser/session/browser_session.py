@@ -337,7 +337,7 @@ class BrowserSession:
         raw = body.text
         canonical = shown(raw)
         text = f"{tab_header(tabs)}\n\n{text_limits.truncate_observation(canonical)}"
-        nodes = body.nodes
+        nodes = {id: one.node for id, one in body.elements.items()}
         if canonical != raw:  # what histories quote and replays look for must not depend on the deployment either
             nodes = {id: replace(node, name=shown(node.name), line=shown(node.line)) for id, node in nodes.items()}
         current = next(tab for tab in tabs if tab.current)
@@ -370,13 +370,7 @@ class BrowserSession:
         became = self._observer.recognize(body, view.observation.text, recorded.text)
         if all(id == final for id, final in became.items()):
             return view
-        self._body = replace(
-            body,
-            nodes=with_ids(body.nodes, became),
-            backends=with_ids(body.backends, became),
-            documents=with_ids(body.documents, became),
-            actionable={became.get(id, id) for id in body.actionable},
-        )
+        self._body = replace(body, elements=with_ids(body.elements, became))
         observation = replace(view.observation, text=renamed(view.observation.text, became))
         marks = with_ids(view.marks, became)
         return replace(view, observation=observation, nodes=with_ids(view.nodes, became), marks=marks)
