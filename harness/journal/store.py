@@ -88,20 +88,7 @@ class ArtifactStore:
 
         A file that is there already is believed once its bytes were compared; a damaged one is replaced.
         """
-        self._check()
-        data = self._redacted(data)
-        digest = sha256(data).hexdigest()
-        path = self.path(digest)
-        with translate_os_errors(path):
-            if is_there := self._is_there(path, digest, data):
-                self._settle(path)  # its writer may not have come to that
-            else:
-                self._make_folder(path.parent)
-                self._keep_name(path.parent)  # `stage`, or another process, may have made it
-        if not is_there:
-            self._write(path, data)
-        self._remember(digest)
-        return digest
+        return self._stored(data, durable=self._durable).digest
 
     def stage(self, data: bytes) -> StagedArtifact:
         """Store as `put` does, but leave it to `StagedArtifact.settle` to wait for the disk.
@@ -109,19 +96,24 @@ class ArtifactStore:
         Its file is complete for all processes at once; a power cut before `settle` may leave a part of it, which
         `read` refuses and the next `put` or `stage` of the same bytes replaces.
         """
+        return self._stored(data, durable=False)
+
+    def _stored(self, data: bytes, *, durable: bool) -> StagedArtifact:
         self._check()
-        data = self._redacted(data)
+        data = data if self._redactor is None else self._redactor.data(data)
         digest = sha256(data).hexdigest()
         path = self.path(digest)
         with translate_os_errors(path):
             if not self._is_there(path, digest, data):
-                self._make_folder(path.parent, durable=False)
-                self._write(path, data, durable=False)
+                with safe_files.open_folder(path.parent, self._run, make=self._folder_mode, durable=durable):
+                    pass
+                if durable:
+                    self._keep_name(path.parent)  # `stage`, or another process, may have made it
+                write_atomic(path, data, mode=self._file_mode, durable=durable, within=self._within)
+            elif durable:
+                self._settle(path)  # its writer may not have come to that
         self._remember(digest)
         return StagedArtifact(digest=digest, data=data, settle=partial(self._settle, path))
-
-    def _redacted(self, data: bytes) -> bytes:
-        return data if self._redactor is None else self._redactor.data(data)
 
     def _settle(self, path: Path) -> None:
         if self._durable:
@@ -132,19 +124,10 @@ class ArtifactStore:
     def _keep_name(self, folder: Path) -> None:
         """Make the name of a folder durable, once in the life of this store."""
         # The name of a new folder can be lost in a power cut, too; there are 256 of them.
-        if self._durable and folder.name not in self._kept_folders:
+        if folder.name not in self._kept_folders:
             with safe_files.open_folder(self._root, self._run) as fd:
                 sync(fd)
             self._kept_folders.add(folder.name)
-
-    def _make_folder(self, path: Path, *, durable: bool = True) -> None:
-        durable = durable and self._durable
-        with safe_files.open_folder(path, self._run, make=self._folder_mode, durable=durable):
-            pass
-
-    def _write(self, path: Path, data: bytes, *, durable: bool = True) -> None:
-        durable = durable and self._durable
-        write_atomic(path, data, mode=self._file_mode, durable=durable, within=self._within)
 
     def _is_there(self, path: Path, digest: str, data: bytes) -> bool:
         """Whether the file holds these bytes; they are read once in the life of this store."""
