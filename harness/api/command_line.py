@@ -3,7 +3,7 @@
 For commands and for plug-ins that others extend. Light, so that a command may import it at its top.
 """
 
-from harness.commands.opened_runs import open_runs, say_left_out
+from harness.commands.opened_runs import open_in_one_scoring, open_runs, say_left_out
 from harness.commands.own_settings import add_own_settings, quoted
 from harness.commands.scoring_option import add_scoring
 from harness.registry import Registry
@@ -21,6 +21,7 @@ __all__ = [
     "ViewerPage",
     "add_own_settings",
     "add_scoring",
+    "open_in_one_scoring",
     "open_runs",
     "quoted",
     "say_left_out",

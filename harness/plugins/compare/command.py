@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.api.command_line import COMPARISON_PAGES, add_scoring
+from harness.api.command_line import COMPARISON_PAGES, add_scoring, open_in_one_scoring
 from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
@@ -39,22 +39,15 @@ def run(options: argparse.Namespace) -> int:
     from harness.api import dumps
     from harness.api.terminal import Terminal
     from harness.plugins.compare.table import print_comparison
-    from harness.runs import Run, escaped
+    from harness.runs import escaped
     from harness.runs.comparison import compare_runs
-    from harness.runs.notes import surplus_notes
-    from harness.runs.opened_run import run_or_bundle
 
     level = options.fail_if_regressed
     if level is not None and not 0 < level <= 1:
         raise ConfigError(f"--fail-if-regressed {level:g} is not a probability; give a number above 0 and at most 1")
     with ExitStack() as closing:
-        paths = (options.before, *options.after)
-        before, *after = opened = [closing.enter_context(run_or_bundle(path)) for path in paths]
-        first = Run(before.folder, scoring=options.scoring)
-        runs = [first, *(Run(one.folder, scoring=first.scoring) for one in after)]
-        for path, notices, read in zip(paths, (one.notices for one in opened), runs, strict=True):
-            _say(path, (*notices, *surplus_notes(read.surplus)))
-        found = compare_runs(first, runs[1:])
+        first, *others = open_in_one_scoring((options.before, *options.after), closing, scoring=options.scoring)
+        found = compare_runs(first, others)
     console = Terminal()
     if options.html:
         COMPARISON_PAGES.find("html")(options.html, found)
@@ -99,10 +92,3 @@ def _broken(found: "Comparison", level: float) -> str:
         names = listed([one for one in missing if one in found.newly_unscored])
         return f"has no score where {found.before.name} has one: {names}"
     return ""
-
-
-def _say(path: Path, notices: Sequence[str]) -> None:
-    from harness.api.text import flat
-
-    for notice in notices:
-        sys.stderr.write(f"harness: {flat(f'{path}: {notice}')}\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
-from harness.api.command_line import add_scoring, say_left_out
+from harness.api.command_line import add_scoring, open_in_one_scoring, say_left_out
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,10 +35,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.runs import Run, one_line
-    from harness.runs.notes import surplus_notes
-    from harness.runs.opened_run import run_or_bundle
-
     if len(options.runs) > MOST:
         raise ConfigError(f"{len(options.runs)} runs are too many to be read side by side; give at most {MOST}")
     if options.trial is not None and options.trial < 0:
@@ -46,13 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if options.html and options.task is None:
         raise ConfigError("--html is of one task; give --task, too")
     with ExitStack() as closing:
-        runs, scoring = list[Run](), options.scoring
-        for path in options.runs:
-            opened = closing.enter_context(run_or_bundle(path))
-            runs.append(Run(opened.folder, scoring=scoring))
-            scoring = runs[-1].scoring
-            for notice in (*opened.notices, *surplus_notes(runs[-1].surplus)):
-                sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
+        runs = list(open_in_one_scoring(options.runs, closing, scoring=options.scoring))
         names = _names(options.runs, runs)
         if options.task is None:
             return _whole(options, names, runs)

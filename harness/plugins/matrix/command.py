@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.api import ExitCode
-from harness.api.command_line import add_scoring
+from harness.api.command_line import add_scoring, open_in_one_scoring
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,20 +37,11 @@ def run(options: argparse.Namespace) -> int:
     from contextlib import ExitStack
 
     from harness.plugins.matrix.matrix import matrix_of
-    from harness.runs import Run, one_line
-    from harness.runs.notes import surplus_notes
-    from harness.runs.opened_run import run_or_bundle
 
     if options.diffs < 0:
         raise ConfigError(f"--diffs {options.diffs} is not a number of diffs; give a number from 0")
     with ExitStack() as closing:
-        runs, scoring = list[Run](), options.scoring
-        for path in options.runs:
-            opened = closing.enter_context(run_or_bundle(path))
-            runs.append(Run(opened.folder, scoring=scoring))
-            scoring = runs[-1].scoring
-            for notice in (*opened.notices, *surplus_notes(runs[-1].surplus)):
-                sys.stderr.write(f"harness: {one_line(f'{path}: {notice}')}\n")
+        runs = list(open_in_one_scoring(options.runs, closing, scoring=options.scoring))
         matrix = matrix_of(runs, _names(options.runs))
         if options.html:
             from harness.plugins.matrix.page import write_matrix
