@@ -221,9 +221,14 @@ async def _run(app: Any, name: str, port: int, watch_stdin: bool) -> None:
 
         server = _build(app, on_ready=announce, embedded=False)
         if watch_stdin:
-            at_end = partial(asyncio.get_running_loop().call_soon_threadsafe, server.stop)
-            threading.Thread(target=_read_to_the_end, args=(at_end,), daemon=True).start()
+            call_when_input_ends(server.stop)
         await server.serve([listener])
+
+
+def call_when_input_ends(then: Callable[[], object]) -> None:
+    """Call this in the present event loop once standard input has ended."""
+    at_end = partial(asyncio.get_running_loop().call_soon_threadsafe, then)
+    threading.Thread(target=_read_to_the_end, args=(at_end,), daemon=True).start()
 
 
 def _read_to_the_end(then: Callable[[], object]) -> None:

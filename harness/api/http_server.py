@@ -4,6 +4,6 @@ For commands that serve, agents whose process asks a gateway, and sites that a r
 """
 
 from harness.embedded_server import KEY_HEADER, KEY_VARIABLE
-from harness.loopback_server import Clients, WebSockets, run, serving
+from harness.loopback_server import Clients, WebSockets, call_when_input_ends, run, serving
 
-__all__ = ["KEY_HEADER", "KEY_VARIABLE", "Clients", "WebSockets", "run", "serving"]
+__all__ = ["KEY_HEADER", "KEY_VARIABLE", "Clients", "WebSockets", "call_when_input_ends", "run", "serving"]

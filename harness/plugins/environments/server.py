@@ -1,18 +1,14 @@
 """`harness serve`, from the first lane to the last answer."""
 
 import asyncio
-import os
 import socket
-import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from harness import __version__
 from harness.api import ConfigError, HostedRun, Hosting, HostingRequest
-from harness.api.http_server import Clients, WebSockets, serving
+from harness.api.http_server import Clients, WebSockets, call_when_input_ends, serving
 from harness.api.settings import ObservationType
 from harness.plugins.environments.app import MAX_BODY, EnvironmentServer, Shape
 from harness.plugins.environments.hub import Hub
@@ -91,21 +87,12 @@ async def _ended(run: HostedRun, *, watches_stdin: bool) -> None:
     if watches_stdin:
         ends: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting.append(ends)
-        at_end = partial(asyncio.get_running_loop().call_soon_threadsafe, ends.cancel)
-        threading.Thread(target=_read_to_the_end, args=(at_end,), daemon=True).start()
+        call_when_input_ends(ends.cancel)
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     if waiting[0].done():
         await waiting[0]
     else:
         waiting[0].cancel()
-
-
-def _read_to_the_end(then: Callable[[], object]) -> None:
-    """Read standard input; by descriptor, since the lock of a buffered reader would hold up our exit."""
-    while os.read(0, 4096):
-        pass
-    with suppress(RuntimeError):  # the loop has ended meanwhile
-        then()
 
 
 def address_of(host: str, port: int) -> str:
