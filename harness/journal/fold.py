@@ -85,20 +85,52 @@ def _check_in_attempt(  # noqa: PLR0911 (one case per kind)
             return None if right else f"failure of attempt {record.attempt} in attempt {episode.attempt}"
 
 
-def fold(episode: Episode, record: Record) -> Episode:
+def fold(episode: Episode, record: Record) -> Episode:  # noqa: C901, PLR0911, PLR0912 (one case per kind)
     """The episode after `record`, which `check` must have let pass."""
     match record:
         case Opened():
             return _opened(episode, record)
-        case Replied() | Decided():
-            return _replied(episode, record) if isinstance(record, Replied) else _decided(episode, record)
+        case Replied():
+            return _replied(episode, record)
+        case Decided():
+            return _decided(episode, record)
         case Acted():
             return _acted(episode, record)
-        case Closed() | Judged() | Scored():
-            return _ended(episode, record)
-        case Asked() | Answered() | Commanded() | Landed() | Diverged() | Exited() | PolicyViolation():
-            return _of_process(episode, record)
-    return _happened(episode, record)
+        case Asked():
+            return _changed(episode, asked=(*episode.asked, record))
+        case Answered():
+            return _answered(episode, record)
+        case Commanded():
+            # Commands may be scripts, and whether a script changes something cannot be known before it runs.
+            return _changed(episode, commanded=(*episode.commanded, record), has_acted=True)
+        case Landed():
+            return _changed(episode, landed=(*episode.landed, record))
+        case Late():
+            total = _with_effects(episode.total_effects, record.effects)
+            return _changed(episode, late=(*episode.late, record), total_effects=total)
+        case Resumed():
+            # What follows may perform the pending action.
+            return _changed(episode, resumed=(*episode.resumed, record), is_unsent=False)
+        case Doubt():
+            return _changed(episode, doubts=(*episode.doubts, record))
+        case Diverged():
+            # With `restart` a failure follows that says the same.
+            total_divergences = episode.total_divergences + (record.policy != "restart")
+            return _changed(episode, diverged=(*episode.diverged, record), total_divergences=total_divergences)
+        case PolicyViolation():
+            violations = (*episode.violations, record)
+            return _changed(episode, violations=violations, total_violations=episode.total_violations + 1)
+        case Exited():
+            is_unconfined = episode.is_unconfined or record.sandbox == "none"
+            return _changed(episode, exited=(*episode.exited, record), is_unconfined=is_unconfined)
+        case Failed():
+            return _failed(episode, record)
+        case Closed():
+            return _changed(episode, closed=record)
+        case Judged():
+            return _judged(episode, record)
+        case Scored():
+            return _scored(episode, record)
 
 
 def _changed(episode: Episode, **changes: Any) -> Episode:
@@ -196,29 +228,28 @@ def _acted(episode: Episode, record: Acted) -> Episode:
     )
 
 
-def _happened(episode: Episode, record: Resumed | Late | Doubt | Failed) -> Episode:
-    """What is none of the agent's doing."""
-    match record:
-        case Resumed():
-            # What follows may perform the pending action.
-            return _changed(episode, resumed=(*episode.resumed, record), is_unsent=False)
-        case Doubt():
-            return _changed(episode, doubts=(*episode.doubts, record))
-        case Late():
-            total = _with_effects(episode.total_effects, record.effects)
-            return _changed(episode, late=(*episode.late, record), total_effects=total)
-        case Failed():
-            return _changed(
-                episode,
-                failures=(*episode.failures, record),
-                failed_at=(*episode.failed_at, len(episode.steps) + (episode.pending is not None)),
-                late=(*episode.late, *_late_of(episode, record)),
-                usage=episode.usage + record.usage,
-                total_usage=episode.total_usage + record.usage,
-                is_unsent=episode.is_unsent or (record.unsent and episode.pending is not None),
-                total_effects=_with_effects(episode.total_effects, record.effects),
-                total_divergences=episode.total_divergences + (record.type == EnvironmentDiverged.__name__),
-            )
+def _answered(episode: Episode, record: Answered) -> Episode:
+    return _changed(
+        episode,
+        # The cost is counted here and not in the next decision, as the process may be killed between the two.
+        answered={**episode.answered, record.number: record},
+        usage=episode.usage + record.usage,
+        total_usage=episode.total_usage + record.usage,
+    )
+
+
+def _failed(episode: Episode, record: Failed) -> Episode:
+    return _changed(
+        episode,
+        failures=(*episode.failures, record),
+        failed_at=(*episode.failed_at, len(episode.steps) + (episode.pending is not None)),
+        late=(*episode.late, *_late_of(episode, record)),
+        usage=episode.usage + record.usage,
+        total_usage=episode.total_usage + record.usage,
+        is_unsent=episode.is_unsent or (record.unsent and episode.pending is not None),
+        total_effects=_with_effects(episode.total_effects, record.effects),
+        total_divergences=episode.total_divergences + (record.type == EnvironmentDiverged.__name__),
+    )
 
 
 def late_of(failed: Failed, *, step: int, is_pending: bool) -> Late:
@@ -241,51 +272,17 @@ def _late_of(episode: Episode, failed: Failed) -> tuple[Late, ...]:
     return (late_of(failed, step=len(episode.steps), is_pending=episode.pending is not None),)
 
 
-def _of_process(episode: Episode, record: ProcessRecord) -> Episode:
-    match record:
-        case Asked():
-            return _changed(episode, asked=(*episode.asked, record))
-        case Answered():
-            return _changed(
-                episode,
-                # The cost is counted here and not in the next decision, as the process may be killed between the two.
-                answered={**episode.answered, record.number: record},
-                usage=episode.usage + record.usage,
-                total_usage=episode.total_usage + record.usage,
-            )
-        case Commanded():
-            # Commands may be scripts, and whether a script changes something cannot be known before it runs.
-            return _changed(episode, commanded=(*episode.commanded, record), has_acted=True)
-        case Landed() | Diverged():
-            return _with_line(episode, record)
-        case PolicyViolation():
-            total = episode.total_violations + 1
-            return _changed(episode, violations=(*episode.violations, record), total_violations=total)
-    unconfined = episode.is_unconfined or record.sandbox == "none"
-    return _changed(episode, exited=(*episode.exited, record), is_unconfined=unconfined)
+def _judged(episode: Episode, record: Judged) -> Episode:
+    # A sum of its own: added to `usage`, it would make a model look dearer on tasks that a model judges.
+    judged, spent = {**episode.judged, record.key: record}, episode.total_judge_usage + record.usage
+    return _changed(episode, judged=judged, total_judge_usage=spent)
 
 
-def _with_line(episode: Episode, record: Landed | Diverged) -> Episode:
-    if isinstance(record, Landed):
-        return _changed(episode, landed=(*episode.landed, record))
-    # With `restart` a failure follows that says the same.
-    total = episode.total_divergences + (record.policy != "restart")
-    return _changed(episode, diverged=(*episode.diverged, record), total_divergences=total)
-
-
-def _ended(episode: Episode, record: Closed | Judged | Scored) -> Episode:
-    match record:
-        case Closed():
-            return _changed(episode, closed=record)
-        case Judged():
-            # A sum of its own: added to `usage`, it would make a model look dearer on tasks that a model judges.
-            judged, spent = {**episode.judged, record.key: record}, episode.total_judge_usage + record.usage
-            return _changed(episode, judged=judged, total_judge_usage=spent)
-        case Scored():
-            spent = episode.total_judge_usage
-            if not episode.judged:  # before schema 3, only verdicts recorded the cost of their replies
-                spent = sum((verdict.usage for verdict in record.verdicts), spent)
-            return _changed(episode, scores={**episode.scores, record.dialect: record}, total_judge_usage=spent)
+def _scored(episode: Episode, record: Scored) -> Episode:
+    spent = episode.total_judge_usage
+    if not episode.judged:  # before schema 3, only verdicts recorded the cost of their replies
+        spent = sum((verdict.usage for verdict in record.verdicts), spent)
+    return _changed(episode, scores={**episode.scores, record.dialect: record}, total_judge_usage=spent)
 
 
 def _with_effects(known: tuple[str, ...], effects: tuple[SideEffect, ...]) -> tuple[str, ...]:
