@@ -35,7 +35,7 @@ def sentence(error: Exception) -> str:
     text = _text(error)
     for pattern, explain in _KNOWN:
         if (found := pattern.search(text)) is not None:
-            return cut(explain(found, error), _MOST_CHARS)
+            return cut(found.expand(explain) if isinstance(explain, str) else explain(found, error), _MOST_CHARS)
     return f"{cut(text, _MOST_CHARS)}; {SAYS_MORE}"
 
 
@@ -145,15 +145,6 @@ def _wrong_word(found: re.Match[str], _: Exception) -> str:
     return f"{found[1]} is unknown; choose one of {', '.join(words)}"
 
 
-def _not_text(found: re.Match[str], _: Exception) -> str:
-    return f"{found[1]} is a {found[2]}, and the setting takes one text"
-
-
-def _not_a_list(found: re.Match[str], _: Exception) -> str:
-    key, _equals, value = found[1].partition("=")
-    return f"{found[1]} is one value, and the setting takes a list; write {key}=[{value}]"
-
-
 def _not_a_mapping(found: re.Match[str], _: Exception) -> str:
     key = found[1].partition("=")[0]
     if _is_own_group(key):
@@ -161,31 +152,10 @@ def _not_a_mapping(found: re.Match[str], _: Exception) -> str:
     return f"{found[1]} is one value, and the setting takes a mapping; give its keys, as in +{key}.KEY=VALUE"
 
 
-def _not_null(found: re.Match[str], _: Exception) -> str:
-    return f"{found[1]} cannot be used; give a value, or leave the setting out for its default"
-
-
 def _not_a_group(found: re.Match[str], _: Exception) -> str:
     key = found[1].partition("=")[0].lstrip("+")
     inner = [name for name in setting_names() if name.startswith(f"{key}.")]
     return f"{key} is a group of settings, and takes no value of its own; give one of {', '.join(inner)}"
-
-
-def _no_folder(found: re.Match[str], _: Exception) -> str:
-    return f"--config-dir: {found[1]} is not a folder; give the folder of your own configurations"
-
-
-def _refers_to_nothing(found: re.Match[str], _: Exception) -> str:
-    return f"${{{found[1]}}} refers to a setting that does not exist; correct its name, or quote the text with \\${{"
-
-
-def _unknown_resolver(found: re.Match[str], _: Exception) -> str:
-    known = "${oc.env:VARIABLE} or ${package:NAME,FILE}"
-    return f"${{{found[1]}:…}} in a setting is unknown; write {known}, or quote the text with \\${{"
-
-
-def _is_needed(found: re.Match[str], _: Exception) -> str:
-    return f"a setting that others refer to (${{{found[1]}}}) is not set, or was removed with ~; give it a value"
 
 
 def _not_given(found: re.Match[str], error: Exception) -> str:
@@ -228,14 +198,6 @@ def _missing_variable(found: re.Match[str], error: Exception) -> str:
     return f"the environment variable {found[1]} is not set{f', which {key} needs' if key else ''}; set it"
 
 
-def _ambiguous(found: re.Match[str], _: Exception) -> str:
-    key, _equals, value = found[1].partition("=")
-    return (
-        f"{found[1]} has a comma; write {key}=[{value}] for a list, '{key}=\"{value}\"' for a text, or add -m to run"
-        " once for each value"
-    )
-
-
 def _exists(found: re.Match[str], _: Exception) -> str:
     name = found[1]
     if name == "evaluators":  # a group that only packages and folders of one's own have files of
@@ -246,12 +208,9 @@ def _exists(found: re.Match[str], _: Exception) -> str:
     return f"{name} exists already; write {name}=… without a plus"
 
 
-def _not_deleted(found: re.Match[str], _: Exception) -> str:
-    return f"{found[1]} cannot be removed: ~ removes only what a file or a plus has added"
-
-
 _IN_FILE = r"In '([^']+)': ValidationError raised while composing config: "
-_KNOWN: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Exception], str]], ...] = (
+# In a sentence, what the groups of its pattern have found takes the place of \1, \2, ….
+_KNOWN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str], Exception], str]], ...] = (
     (re.compile(r"Could not override '([^']+)'"), _unknown_key),
     (re.compile(r"Could not find '([^']+)'"), _unknown_choice),
     (re.compile(r"In '([^']+)': Could not (?:find|load) '([^']+)'"), _unknown_default),
@@ -265,18 +224,46 @@ _KNOWN: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Exception], str]],
     (re.compile(r"merging override (.+?) Value '(.*?)' of type '\w+' could not be converted to (\w+)"), _wrong_type),
     (re.compile(r"merging override (.+?) Value '(.*?)' is not a valid (\w+)"), _wrong_type),
     (re.compile(r"merging override (.+?) Invalid value .*?, expected one of \[(.*?)\]"), _wrong_word),
-    (re.compile(r"merging override (.+?) Cannot convert '(\w+)' to string"), _not_text),
-    (re.compile(r"merging override (.+?) Invalid value assigned: \w+ is not a ListConfig"), _not_a_list),
+    (
+        re.compile(r"merging override (.+?) Cannot convert '(\w+)' to string"),
+        r"\1 is a \2, and the setting takes one text",
+    ),
+    (
+        re.compile(r"merging override (([^=]+)=(.*?)) Invalid value assigned: \w+ is not a ListConfig"),
+        r"\1 is one value, and the setting takes a list; write \2=[\3]",
+    ),
     (re.compile(r"merging override (.+?) Cannot assign \w+ to Dict\["), _not_a_mapping),
-    (re.compile(r"merging override (.+?) field '[^']+' is not Optional"), _not_null),
+    (
+        re.compile(r"merging override (.+?) field '[^']+' is not Optional"),
+        r"\1 cannot be used; give a value, or leave the setting out for its default",
+    ),
     (re.compile(r"merging override (.+?) Invalid type assigned: \w+ is not a subclass of"), _not_a_group),
-    (re.compile(r"Additional config directory '(.+?)' not found"), _no_folder),
-    (re.compile(r"Interpolation key '([^']+)' not found"), _refers_to_nothing),
-    (re.compile(r"Unsupported interpolation type (\S+)"), _unknown_resolver),
-    (re.compile(r"Error resolving interpolation '\$\{(?:\w+:)?(?:\$\{)?([\w.]+)"), _is_needed),
+    (
+        re.compile(r"Additional config directory '(.+?)' not found"),
+        r"--config-dir: \1 is not a folder; give the folder of your own configurations",
+    ),
+    (
+        re.compile(r"Interpolation key '([^']+)' not found"),
+        r"${\1} refers to a setting that does not exist; correct its name, or quote the text with \\${",
+    ),
+    (
+        re.compile(r"Unsupported interpolation type (\S+)"),
+        r"${\1:…} in a setting is unknown; write ${oc.env:VARIABLE} or ${package:NAME,FILE}, or quote the text with"
+        r" \\${",
+    ),
+    (
+        re.compile(r"Error resolving interpolation '\$\{(?:\w+:)?(?:\$\{)?([\w.]+)"),
+        r"a setting that others refer to (${\1}) is not set, or was removed with ~; give it a value",
+    ),
     (re.compile(r"Missing mandatory value: (\S+)"), _not_given),
     (re.compile(r"Environment variable '([^']+)' not found"), _missing_variable),
-    (re.compile(r"Ambiguous value for argument '(.+?)' 1\. "), _ambiguous),
+    (
+        re.compile(r"Ambiguous value for argument '(([^=]+)=(.+?))' 1\. "),
+        r"""\1 has a comma; write \2=[\3] for a list, '\2="\3"' for a text, or add -m to run once for each value""",
+    ),
     (re.compile(r"An item is already at '([^']+)'"), _exists),
-    (re.compile(r"Could not delete from config\. (?:The value of )?'([^']+)'"), _not_deleted),
+    (
+        re.compile(r"Could not delete from config\. (?:The value of )?'([^']+)'"),
+        r"\1 cannot be removed: ~ removes only what a file or a plus has added",
+    ),
 )
