@@ -114,7 +114,7 @@ async def _endpoint(context: RunContext) -> DoctorCheck:
     async with AsyncExitStack() as closing:
         try:
             check_key(context.config.llm, "llm")
-            model = await _models(context, closing).bare_model(None, None)
+            model = await _models(context, closing).bare_model(None)
             return await _asked("endpoint", model, context.config.llm.model)
         except HarnessError as error:
             fix = "check llm.base_url, llm.api_key and llm.model; a local server must be started first"

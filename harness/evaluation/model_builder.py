@@ -22,7 +22,7 @@ from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
 from harness.llm.prices import Price
 from harness.llm.request_digest import RequestDigest
 from harness.llm.request_scope import current_scope
-from harness.llm.retry import Retrier, RetryNotice, Timing
+from harness.llm.retry import Retrier, Timing
 from harness.llm.token_ids import TokenIds
 from harness.runner.shutdown import ShutdownSignal
 from harness.secrets.redaction import NO_SECRETS, Redactor
@@ -95,17 +95,15 @@ class Models:
         """The model under test; `base_url` overrides the configured one, `tell` hears of retries."""
         if self.llm.kind == "none":
             return NoModel()
-        chat = await self.bare_model(
-            base_url, lambda notice: tell(f"{notice.why}; retrying in {notice.wait_s:.1f} s"), lane
-        )
+        chat = await self.bare_model(base_url, tell, lane)
         model = CircuitBreakerModel(chat, self._waiter(lane))
         return JournaledModel(self._cached(model, chat, self.llm), chat, self._digest(chat, self.llm))
 
     async def bare_model(
-        self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None, lane: int = 0
+        self, base_url: str | None, tell: Callable[[str], None] = lambda text: None, lane: int = 0
     ) -> EndpointModel:
         """The model under test; an outage is reported at once."""
-        exchanger = self._exchanger(base_url, on_retry, lane)
+        exchanger = self._exchanger(base_url, tell, lane)
         return await self.closing.enter_async_context(EndpointModel(exchanger, token_ids=self._token_ids))
 
     async def passthrough(
@@ -118,18 +116,16 @@ class Models:
         """
         if self.llm.kind == "none":
             return None
-        exchanger = self._exchanger(
-            base_url, lambda notice: tell(f"{notice.why}; retrying in {notice.wait_s:.1f} s"), lane
-        )
+        exchanger = self._exchanger(base_url, tell, lane)
         made = Passthrough(exchanger, self._waiter(lane), model=model, token_ids=self._token_ids)
         self.closing.push_async_callback(made.close)
         return made
 
-    def _exchanger(self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None, lane: int) -> Exchanger:
+    def _exchanger(self, base_url: str | None, tell: Callable[[str], None], lane: int) -> Exchanger:
         return Exchanger(
             endpoint_of_settings(self.llm, "llm", base_url, self._connections),
             replace(self.llm, api=provider_name(self.llm)),
-            retrier=self._retrier(self.llm, on_retry),
+            retrier=self._retrier(self.llm, tell),
             prices=self.prices,
             rate_limiter=self._lane_limiter(lane),
         )
@@ -144,7 +140,7 @@ class Models:
         endpoint = endpoint_of_settings(judge, "judge", None, client)
         permits = replace(self._lane_limiter(None), judge=True)
         prices = self.prices if judge.prices is None else load_prices(judge, "judge")
-        retrier = self._retrier(judge, None)
+        retrier = self._retrier(judge)
         exchanger = Exchanger(endpoint, judge, retrier=retrier, prices=prices, rate_limiter=permits)
         model = await self.closing.enter_async_context(EndpointModel(exchanger))
         # It fails at once while the judge is down: a pause would hold browsers and locks of sites for up to an hour.
@@ -168,9 +164,9 @@ class Models:
     def _digest(self, endpoint: EndpointModel, settings: ModelSettings) -> RequestDigest:
         return RequestDigest(endpoint, address=address_of(settings, endpoint.endpoint), redact=self.redactor.data)
 
-    def _retrier(self, settings: ModelSettings, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
+    def _retrier(self, settings: ModelSettings, tell: Callable[[str], None] = lambda text: None) -> Retrier:
         # With the run's own sleep: a pause before a retry ends when the run is stopping.
-        return Retrier(settings, on_retry=on_retry, timing=Timing(monotonic=working_s, sleep=self.stopping.sleep))
+        return Retrier(settings, tell=tell, timing=Timing(monotonic=working_s, sleep=self.stopping.sleep))
 
     def _lane_limiter(self, lane: int | None) -> LaneLimiter:
         return LaneLimiter(rate_limiter=self.rate_limiter, lane=lane, stopping=self.stopping)

@@ -27,16 +27,6 @@ _MOST_WAIT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetryNotice:
-    """What is reported before each wait."""
-
-    attempt: int
-    """1-based number of the attempt that failed."""
-    wait_s: float
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """Time and chance as parameters, so that tests take no wall time."""
 
@@ -52,14 +42,11 @@ class Retrier:
     """Runs attempts until one succeeds, is refused, or the policy is exhausted."""
 
     def __init__(
-        self,
-        policy: RetryPolicy,
-        *,
-        on_retry: Callable[[RetryNotice], None] | None = None,
-        timing: Timing | None = None,
+        self, policy: RetryPolicy, *, tell: Callable[[str], None] = lambda text: None, timing: Timing | None = None
     ) -> None:
+        """`tell`: hears, before each wait, what failed and when it is tried again."""
         self._policy = policy
-        self._on_retry = on_retry
+        self._tell = tell
         self._timing = timing or Timing()
 
     async def run(self, attempt: Callable[[], Awaitable[T]], waited_s: Callable[[], float] = lambda: 0.0) -> T:
@@ -85,7 +72,7 @@ class Retrier:
             retry=retry_if_exception_type(RetryableError),
             wait=self._wait,
             stop=exhausted,
-            before_sleep=self._tell,
+            before_sleep=self._announce,
             reraise=True,
         )
         result: T = await retrying(attempt)
@@ -102,10 +89,9 @@ class Retrier:
         grown = self._timing.first_wait_s * 2.0 ** min(state.attempt_number - 1, 30)
         return min(_MOST_WAIT_S, grown) * (0.5 + chance / 2)
 
-    def _tell(self, state: RetryCallState) -> None:
-        if self._on_retry is not None and _failure(state).closed_s is None:
-            why = str(_failure(state))
-            self._on_retry(RetryNotice(attempt=state.attempt_number, wait_s=state.upcoming_sleep, why=why))
+    def _announce(self, state: RetryCallState) -> None:
+        if _failure(state).closed_s is None:
+            self._tell(f"{_failure(state)}; retrying in {state.upcoming_sleep:.1f} s")
 
 
 def _failure(state: RetryCallState) -> RetryableError:

@@ -20,7 +20,7 @@ from harness.llm.endpoint_model import EndpointModel
 from harness.llm.exchange import Exchanger
 from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestResult
 from harness.llm.prices import Price
-from harness.llm.retry import Retrier, RetryNotice, Timing
+from harness.llm.retry import Retrier, Timing
 from harness.loopback_server import serving
 from harness.plugins.demo.model.fault_injection import read_faults
 from harness.plugins.demo.model.model_server import endpoint_app
@@ -41,7 +41,7 @@ class Waits:
 
     def __init__(self) -> None:
         self.slept: list[float] = []
-        self.notices: list[RetryNotice] = []
+        self.notices: list[str] = []
 
     def monotonic(self) -> float:
         return sum(self.slept)
@@ -51,7 +51,7 @@ class Waits:
 
     def retrier(self, **policy: Any) -> Retrier:
         timing = Timing(monotonic=self.monotonic, sleep=self.sleep, chance=lambda: 0.5)
-        return Retrier(RetryPolicy(**policy), on_retry=self.notices.append, timing=timing)
+        return Retrier(RetryPolicy(**policy), tell=self.notices.append, timing=timing)
 
 
 def chat(endpoint: Endpoint, waits: Waits, *, prices: Any = None, **settings: Any) -> EndpointModel:
@@ -106,15 +106,14 @@ async def test_what_may_pass_is_tried_again_and_counted(do: str) -> None:
         assert reply.text.endswith("```go_back```")
         assert reply.usage.requests == 3
         assert waits.slept == [0.75, 1.5]
-        assert [(one.attempt, one.wait_s) for one in waits.notices] == [(1, 0.75), (2, 1.5)]
-        assert all(one.why for one in waits.notices)
+        assert [one.rpartition("; ")[2] for one in waits.notices] == ["retrying in 0.8 s", "retrying in 1.5 s"]
 
 
 async def test_a_hung_request_is_given_up_after_its_time_and_tried_again() -> None:
     waits = Waits()
     async with scripted({"do": "hang", "on": {"first": 1}}, waits=waits, timeout_s=1.5) as (model, _):
         assert (await model.ask(ASKED)).usage.requests == 2
-        assert waits.notices[0].why == "no answer within 1.5 s"
+        assert waits.notices[0].startswith("no answer within 1.5 s; ")
 
 
 @pytest.mark.parametrize(
