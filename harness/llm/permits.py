@@ -163,8 +163,7 @@ class RemoteRateLimiter:
 
     async def acquire(self, want: PermitRequest) -> Permit:
         number, began = next(self._numbers), self._monotonic()
-        granted = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._send(AcquirePermit(id=number, want=want))
+        granted = self._asked(AcquirePermit(id=number, want=want))
 
         def end(ending: RequestResult) -> None:
             self._send(EndPermit(id=number, result=ending))
@@ -179,18 +178,18 @@ class RemoteRateLimiter:
         return Permit(end=end, waited_s=self._monotonic() - began, closed_s=reply.closed_s)
 
     async def outage(self, why: str, requests: int) -> float | None:
-        number = next(self._numbers)
-        answered = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._send(ReportOutage(id=number, why=why, requests=requests))
-        reply: OutageNoted = await answered
+        reply: OutageNoted = await self._asked(ReportOutage(id=next(self._numbers), why=why, requests=requests))
         return reply.down_s
 
     async def rejection(self) -> bool:
-        number = next(self._numbers)
-        answered = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._send(ReportRejection(id=number))
-        reply: RejectionNoted = await answered
+        reply: RejectionNoted = await self._asked(ReportRejection(id=next(self._numbers)))
         return reply.rejects_all
+
+    def _asked(self, call: AcquirePermit | ReportOutage | ReportRejection) -> asyncio.Future[Any]:
+        """Send it; gives what will hold the reply."""
+        answered = self._waiting[call.id] = asyncio.get_running_loop().create_future()
+        self._send(call)
+        return answered
 
     def hear(self, message: PermitReply) -> None:
         """A permit was granted, or a report answered; a permit without a waiter was already returned."""
