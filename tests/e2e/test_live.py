@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
 
@@ -113,14 +113,10 @@ def test_a_start_page_that_may_not_be_opened_is_said(start: Starter, web: LiveSt
     assert web.asked == []
 
 
-@pytest.mark.slow
-def test_an_effect_is_not_repeated_after_a_kill(start: Starter, web: LiveStub, hold: Event, tmp_path: Path) -> None:
-    """Killed while the page after the purchase loads: the purchase is on record, the click after it is in doubt."""
-    file = tasks(tmp_path, web, "shop")
-    steps = f"+{script('click button Buy', 'click link More', 'stop 7')}"
-    given = ("sites=live", f"task.path={file}", "task.name=live", *POLITE, *AGENT, steps)
+def killed_while_more_loads(given: Sequence[str], web: LiveStub, hold: Event, *, root: Path) -> None:
+    """Start a run, and kill it with all its processes while the shop's page `/more` is being answered."""
     hold.clear()
-    with running(*given, root=tmp_path / "results") as process:
+    with running(*given, root=root) as process:
         while "/more" not in web.pages("shop"):
             assert process.poll() is None
         family = psutil.Process(process.pid).children(recursive=True)
@@ -128,6 +124,15 @@ def test_an_effect_is_not_repeated_after_a_kill(start: Starter, web: LiveStub, h
         process.wait()
         psutil.wait_procs(family, timeout=600)
     hold.set()
+
+
+@pytest.mark.slow
+def test_an_effect_is_not_repeated_after_a_kill(start: Starter, web: LiveStub, hold: Event, tmp_path: Path) -> None:
+    """Killed while the page after the purchase loads: the purchase is on record, the click after it is in doubt."""
+    file = tasks(tmp_path, web, "shop")
+    steps = f"+{script('click button Buy', 'click link More', 'stop 7')}"
+    given = ("sites=live", f"task.path={file}", "task.name=live", *POLITE, *AGENT, steps)
+    killed_while_more_loads(given, web, hold, root=tmp_path / "results")
     done = start(*given)
     assert done.code == 0, done.out + done.err
     assert [method for method, _, _ in web.asked].count("POST") == 1
@@ -145,15 +150,7 @@ def test_a_page_that_sends_something_when_a_resume_opens_it_again_is_a_doubt(
     file = tasks(tmp_path, web, "news")
     steps = f"+{script('click link Read', 'goto ' + web.url('shop', '/more'), 'stop 7')}"
     given = ("sites=live", f"task.path={file}", "task.name=live", *POLITE, *AGENT, steps)
-    hold.clear()
-    with running(*given, root=tmp_path / "results") as process:
-        while "/more" not in web.pages("shop"):
-            assert process.poll() is None
-        family = psutil.Process(process.pid).children(recursive=True)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        psutil.wait_procs(family, timeout=600)
-    hold.set()
+    killed_while_more_loads(given, web, hold, root=tmp_path / "results")
     done = start(*given)
     assert done.code == 0, done.out + done.err
     assert web.pages("news").count("/views") == 2, "once more by the resume"
