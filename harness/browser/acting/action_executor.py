@@ -22,7 +22,7 @@ from harness.browser.acting.clipboard import Clipboard, is_clipboard_key
 from harness.browser.acting.code import call
 from harness.browser.acting.element import WIDGETS, Element
 from harness.browser.acting.uploads import upload_path
-from harness.browser.driver.playwright_errors import closed, first_line, moved, net_error
+from harness.browser.driver.playwright_errors import first_line, net_error, page_left
 from harness.browser.network.addresses import Addresses, as_address
 from harness.browser.network.allowlist import FAILED_BY_PROXY, AddressRefused, Allowlist
 from harness.browser.page_settings import PageSettings
@@ -117,7 +117,7 @@ class ActionExecutor:
                 performing.result()
             return performing.done()
         except Error as exc:
-            if not closed(exc) and not moved(exc):
+            if not page_left(exc):
                 # a page that closed itself, or went elsewhere, has reacted; settling sees what became of it
                 raise
             return True
@@ -238,7 +238,7 @@ class ActionExecutor:
         except DriverTimeout as exc:
             raise ActionFailed(f"element [{target.id}] does not accept a file: a click on it opens no dialog") from exc
         except Error as exc:
-            if closed(exc) or moved(exc):
+            if page_left(exc):
                 raise
             raise ActionFailed(f"the file dialog of element [{target.id}] refuses the file: {first_line(exc)}") from exc
 

@@ -56,6 +56,11 @@ def closed(error: Error) -> bool:
     return any(text in str(error.message) for text in _CLOSED)
 
 
+def page_left(error: Error) -> bool:
+    """Whether a page went elsewhere or away while it was being asked."""
+    return moved(error) or closed(error)
+
+
 def gone(error: Error) -> bool:
     """Whether there is nothing any more that could have done what was asked."""
     return any(text in str(error.message) for text in _GONE)

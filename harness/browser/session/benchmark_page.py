@@ -10,7 +10,7 @@ from playwright.async_api import Error
 
 from harness.actions.truncate import cut
 from harness.api import Benchmark, Reward, SiteAnswer
-from harness.browser.driver.playwright_errors import closed, first_line, gone, moved
+from harness.browser.driver.playwright_errors import closed, first_line, gone, page_left
 from harness.browser.network import http
 from harness.browser.network.addresses import host_of
 from harness.browser.session.browser_session import BrowserSession
@@ -118,7 +118,7 @@ class SessionPage:
             except Error as error:
                 if gone(error) and not closed(error):
                     raise
-                if not (moved(error) or closed(error)):
+                if not page_left(error):
                     raise PluginFailed(f"a script of the benchmark failed: {first_line(error)}") from error
         raise PluginFailed("the page navigates away whenever a script of the benchmark runs")
 

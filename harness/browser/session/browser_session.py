@@ -20,7 +20,7 @@ from harness.browser.acting.clipboard import BrowserClipboard, Clipboard
 from harness.browser.driver.devtools_pipe import DevToolsPipe
 from harness.browser.driver.frame_queue import ContextFrames, FrameQueue
 from harness.browser.driver.memory_watch import MemoryWatch
-from harness.browser.driver.playwright_errors import Deadline, closed, misfit, moved
+from harness.browser.driver.playwright_errors import Deadline, misfit, page_left
 from harness.browser.marks.marks import find_marks
 from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import Allowlist
@@ -269,7 +269,7 @@ class BrowserSession:
                 picture = await self._picture(settled, body) if image else _NO_PICTURE
                 await tab.thaw()
             except Error as exc:
-                if moved(exc) or closed(exc):
+                if page_left(exc):
                     continue
                 raise
             if rested and self.settler.is_at(settled) and picture.marks is not None:
@@ -407,7 +407,7 @@ class BrowserSession:
         try:
             _, html = await tab.source()
         except Error as exc:
-            if moved(exc) or closed(exc):
+            if page_left(exc):
                 raise
             return None
         return cut(text_limits.well_formed(self.lane.addresses.to_canonical(html)), text_limits.MAX_HTML_CHARS)
@@ -419,7 +419,7 @@ class BrowserSession:
         except TimeoutError:
             why = f"not within {_MARKED_WITHIN_S:g} s"
         except Error as exc:
-            if moved(exc) or closed(exc):
+            if page_left(exc):
                 raise
             why = str(exc)
         logger.warning("a page has no marks: %s", why)
@@ -452,7 +452,7 @@ async def _if_open(asked: Awaitable[None]) -> None:
     try:
         await asked
     except Error as exc:
-        if not closed(exc) and not moved(exc):
+        if not page_left(exc):
             raise
 
 
@@ -476,6 +476,6 @@ async def _title(tab: Tab) -> str:
     except TimeoutError:
         return ""
     except Error as exc:
-        if moved(exc) or closed(exc):
+        if page_left(exc):
             return ""
         raise

@@ -17,7 +17,7 @@ from playwright.async_api import Error
 
 from harness.actions.truncate import cut
 from harness.browser import text_limits
-from harness.browser.driver.playwright_errors import closed, first_line, gone, moved
+from harness.browser.driver.playwright_errors import closed, first_line, gone, page_left
 from harness.browser.network.trace import Trace
 from harness.browser.session import login
 from harness.browser.session.browser_session import BrowserSession
@@ -196,7 +196,7 @@ class _Gatherer:
         except Error as exc:
             if gone(exc) and not closed(exc):
                 raise
-            if moved(exc) or closed(exc):
+            if page_left(exc):
                 self._doubt = f"the page closed while {target.locator[:200]} was evaluated"
             elif "SyntaxError" in exc.message:
                 self._doubt = f"{target.locator[:200]} is not JavaScript: {first_line(exc)}"

@@ -13,7 +13,7 @@ from playwright.async_api import Error
 
 from harness.actions.truncate import cut
 from harness.api import PageScript
-from harness.browser.driver.playwright_errors import closed, first_line, gone, moved
+from harness.browser.driver.playwright_errors import first_line, gone, page_left
 from harness.browser.session.browser_session import BrowserSession
 from harness.errors import HarnessError, PluginFailed, plugin_boundary, said_by
 from harness.records import Opened, Task
@@ -104,7 +104,7 @@ class PageScripts:
                 await tab.attach()
                 raised: Any = await tab.evaluate(expression)
             except Error as error:
-                if moved(error) or closed(error):
+                if page_left(error):
                     continue  # the document that it goes to has the script already
                 if gone(error):
                     raise

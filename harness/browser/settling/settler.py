@@ -17,7 +17,7 @@ from typing import Any, NotRequired, TypedDict
 
 from playwright.async_api import Error, Frame
 
-from harness.browser.driver.playwright_errors import closed, gone, moved
+from harness.browser.driver.playwright_errors import closed, gone, page_left
 from harness.browser.network.traffic import Traffic
 from harness.browser.reading.document_client import together
 from harness.browser.tabs import page_timers
@@ -255,7 +255,7 @@ class Settler:
                 await self._interrupt(tab)
             return None
         except Error as exc:
-            if moved(exc) or closed(exc):
+            if page_left(exc):
                 return None
             raise
 
@@ -267,7 +267,7 @@ class Settler:
         try:
             return await _run(tab, frame, _ASK, asked)
         except Error as exc:
-            if moved(exc) or closed(exc) or gone(exc):
+            if page_left(exc) or gone(exc):
                 raise
         if frame is not tab.page.main_frame:
             return None

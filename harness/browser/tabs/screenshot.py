@@ -11,7 +11,7 @@ from base64 import b64decode
 from playwright.async_api import CDPSession, Error
 
 from harness.browser.driver.cdp_send import sender
-from harness.browser.driver.playwright_errors import closed, moved
+from harness.browser.driver.playwright_errors import page_left
 from harness.browser.tabs.tab import Tab
 
 FONTS = "document.fonts.ready.then(() => true)"
@@ -74,5 +74,5 @@ async def capture(cdp: CDPSession, *, quick: bool) -> bytes:
 
 
 def _check(error: Error) -> None:
-    if moved(error) or closed(error):
+    if page_left(error):
         raise error

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from playwright.async_api import BrowserContext, Dialog, Download, Error, Page
 
-from harness.browser.driver.playwright_errors import Deadline, closed, crashed, moved
+from harness.browser.driver.playwright_errors import Deadline, crashed, page_left
 from harness.browser.network.sending import SendingWatch
 from harness.browser.tabs.storage import Storage
 from harness.browser.tabs.tab import Tab
@@ -134,7 +134,7 @@ class Tabs:
                 self.notice("a tab opened by the page did not respond and was closed")
                 self._close(tab.page)
             except Error as exc:
-                if not closed(exc) and not moved(exc):
+                if not page_left(exc):
                     raise
             self._page_closed(tab)
         return await self.open()
