@@ -35,6 +35,7 @@ from harness.records.optional import optional
 from harness.secrets.redaction import NO_SECRETS, Redactor
 
 INDEX_NAME = ".index.jsonl"
+"""The file in a folder of journals that holds one line for each."""
 # A journal bounds each duration and not their sum, so the sum in the index has a bound of its own.
 _LONGEST_SUM_MS = MAX_DURATION_MS * 1e6
 # Characters; they are quoted in a table and in the summary.
