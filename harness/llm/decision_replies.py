@@ -14,7 +14,7 @@ from typing import Protocol
 
 from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
 from harness.codec import digest
-from harness.errors import HarnessError
+from harness.errors import HarnessError, PluginFailed
 from harness.llm.endpoint_model import EndpointModel
 from harness.llm.request_digest import RequestDigest
 from harness.llm.request_scope import current_scope
@@ -163,10 +163,27 @@ class JournaledModel:
     """Of its requests."""
 
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
-        """See `ChatModel.ask`; outside of a decision nothing is recorded."""
+        """See `ChatModel.ask`; outside of a decision nothing is recorded.
+
+        Raises:
+            PluginFailed: It is no sequence of messages.
+        """
+        if wrong := _no_messages(messages):
+            raise PluginFailed(
+                f"the agent asked its model with {wrong}, and not with a sequence of harness.api.Message, such as"
+                ' [Message(role="user", content="…")]'
+            )
         scope = current_scope()
         if scope is None or scope.replies is None:
             return await self.model.ask(messages, tools)
         return await scope.replies.ask(
             lambda: self.digest(messages, tools), lambda: self.model.ask(messages, tools), self.endpoint.kept_reply
         )
+
+
+def _no_messages(asked: object) -> str:
+    """What an agent asked with instead of messages: other clients of models take texts or dicts. "" = messages."""
+    if isinstance(asked, str) or not isinstance(asked, Sequence):
+        return type(asked).__name__
+    wrong = next((type(one).__name__ for one in asked if not isinstance(one, Message)), "")
+    return f"a sequence that holds {wrong}" if wrong else ""
