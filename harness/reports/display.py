@@ -165,7 +165,7 @@ class PlainDisplay:
             why = f" ({event.note})" if event.note else ""
             say(
                 self._console,
-                f"task {event.task_id}: {verdict} after {event.step} steps{why};"
+                f"task {event.task_id}: {verdict} after {amount(event.step, 'step')}{why};"
                 f" {self._board.headline()}{self._model()}",
             )
         elif event.phase == Phase.notice:

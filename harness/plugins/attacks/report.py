@@ -8,6 +8,7 @@ from harness.plugins.attacks.verdicts import BEGUN, REACHED, UNKNOWN
 from harness.runs import one_line
 from harness.runs.format import percent, rate_within
 from harness.runs.judged import missing_said
+from harness.runs.trials import amount
 
 if TYPE_CHECKING:
     from harness.plugins.attacks.command import Reading
@@ -94,7 +95,7 @@ def pair_line(found: "Paired") -> str:
     )
     if found.reached_anyway:
         said += f"; {found.reached_anyway} of {found.known_anyway} reached the attacker's goal without the attack"
-    return f"{said}; {found.left_out} episodes have no pair" if found.left_out else said
+    return f"{said}; without a pair: {amount(found.left_out, 'episode')}" if found.left_out else said
 
 
 def verdict_rows(found: "Sequence[Verdict]") -> Iterator[tuple[str, ...]]:
