@@ -166,6 +166,14 @@ class Comparison:
         return f"{amount(self.pairs, 'task')}, {self.episodes_before:,} and {self.episodes_after:,} episodes"
 
     @property
+    def trials(self) -> list[tuple[int, float, float, float, float]]:
+        """For each k: k, pass@k before and after, pass^k before and after; [] = one of them has no repeated trials."""
+        if self.trials_before is None or self.trials_after is None:
+            return []
+        both = zip(self.trials_before.at, self.trials_after.at, strict=False)
+        return [(k, before, after, all_before, all_after) for (k, before, all_before), (_, after, all_after) in both]
+
+    @property
     def newly_unscored(self) -> frozenset[str]:
         """Tasks, and trials of those that are compared, with a score before and none after."""
         tasks = set(self.unscored_after) - set(self.unscored_before)

@@ -99,15 +99,9 @@ def _measures(console: Console, found: Comparison) -> None:
 
 
 def _trials(console: Console, found: Comparison) -> None:
-    if found.trials_before is None or found.trials_after is None:
-        return
-    rows = [
-        (f"k = {k}", percent(any_before), percent(any_after), percent(all_before), percent(all_after))
-        for (k, any_before, all_before), (_, any_after, all_after) in zip(
-            found.trials_before.at, found.trials_after.at, strict=False
-        )
-    ]
-    _table(console, ("trials", "pass@k before", "after", "pass^k before", "after"), rows)
+    rows = [(f"k = {k}", *map(percent, rates)) for k, *rates in found.trials]
+    if rows:
+        _table(console, ("trials", "pass@k before", "after", "pass^k before", "after"), rows)
 
 
 def _left_out(console: Console, found: Comparison) -> None:

@@ -189,6 +189,16 @@ def test_trials_of_a_task_are_one_pair_and_give_pass_at_k(tmp_path: Path, capsys
     assert [pytest.approx(row) for row in trials["at"]] == [[1, 2 / 3, 2 / 3], [2, 1.0, 1 / 3], [3, 1.0, 0.0]]
 
 
+def test_trials_are_in_the_page_as_in_the_terminal(tmp_path: Path, capsys: Output) -> None:
+    before, after = pair(tmp_path, [Shape(steps=1)] * 4, [Shape(steps=1, score=0.0)] * 4, trials=3)
+    page = tmp_path / "page.html"
+    assert main(["compare", before, after, "--html", str(page)]) == 0
+    rates = ("100.0%", "66.7%", "33.3%", "0.0%")
+    (shown,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("k = 2 "))
+    assert tuple(cell.strip() for cell in shown.split("│")[1:]) == rates
+    assert "<tr><td>2</td>" + "".join(f'<td class="num">{rate}</td>' for rate in rates) + "</tr>" in page.read_text()
+
+
 @pytest.mark.parametrize("arguments", [["nowhere", "nowhere"], ["--fail-if-regressed", "2", ".", "."]])
 def test_wrong_usage_is_one_sentence(
     arguments: list[str], capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
