@@ -387,7 +387,7 @@ def test_figures(tmp_path: Path) -> None:
 
 def test_a_task_and_a_template_of_one_name_are_not_alike(tmp_path: Path) -> None:
     alone, filled_in = task([NO_DELETE], 7), task([NO_DELETE], 8, intent_template_id="7")
-    run = Run(write(tmp_path / "run", [(of, records(of, [click("Save")])) for of in (alone, filled_in)]))
+    run = Run(write(tmp_path / "run", [records(of, [click("Save")]) for of in (alone, filled_in)]))
     found = figures_of(judged(run.folder))
     assert found.completion == run.statistics().all.rate, "one rate, and one interval of it"
 
@@ -395,7 +395,7 @@ def test_a_task_and_a_template_of_one_name_are_not_alike(tmp_path: Path) -> None
 def test_a_risk_of_no_policy_is_no_number(tmp_path: Path) -> None:
     """As 0 % it would say that the agent had been there and kept to it."""
     delete, admin = task([NO_DELETE], 0), task([NO_ADMIN | {"policy_category": "boundary"}], 1)
-    episodes = [(delete, records(delete, [click("Save")])), (admin, records(admin, [], is_over=False))]
+    episodes = [records(delete, [click("Save")]), records(admin, [], is_over=False)]
     by_name = {row[0]: row[-2:] for row in risk_rows(figures_of(judged(write(tmp_path / "run", episodes))))}
     assert by_name["scope"][0].startswith("0.0% (") and by_name["scope"][1] == "-", "dormant"
     assert by_name["boundary"] == ("-", "-"), "unknown"
