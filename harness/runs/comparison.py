@@ -17,7 +17,7 @@ from harness.runs.attribution import Move, moves
 from harness.runs.baselines import Baseline, baselines_of
 from harness.runs.format import cost, measure
 from harness.runs.intervals import Interval, by_cluster, clustered_bootstrap, sign_test, weighted_mean
-from harness.runs.measures import Measure, Measured, measures_of
+from harness.runs.measures import Measure, Measured, is_below, measures_of
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
 from harness.runs.results import Result, grouped
 from harness.runs.run import Run
@@ -190,8 +190,7 @@ class Comparison:
         p is of lost against gained tasks: with several trials, it may be small because more tasks gained.
         """
         # Thirds of trials do not add up exactly: equal rates may differ in the last digit.
-        is_lower = self.difference.value < -1e-9
-        return is_lower and len(self.lost) > len(self.gained) and self.p <= level
+        return is_below(self.difference.value, 0.0) and len(self.lost) > len(self.gained) and self.p <= level
 
 
 def compare_runs(before: Run, after: Iterable[Run]) -> tuple[Comparison, ...]:

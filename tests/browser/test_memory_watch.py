@@ -68,7 +68,7 @@ async def test_a_page_is_not_ended_while_a_picture_is_taken() -> None:
     async with browser() as one:
         async with one.watch.picture():
             await one.take_memory()
-            await until(lambda: one.watch._is_ending)
+            await until(lambda: one.watch._is_ending or not one.has_page)
             assert one.has_page and not one.watch.recent_reason()
         await one.loses_page()
         assert f"browser.max_memory_mb={MOST_MB}" in one.watch.recent_reason()
@@ -84,7 +84,7 @@ async def test_no_picture_begins_before_the_page_has_ended() -> None:
 
         async with one.watch.picture():
             await one.take_memory()
-            await until(lambda: one.watch._is_ending)
+            await until(lambda: one.watch._is_ending or not one.has_page)
             further = asyncio.create_task(reason_at_picture())
         assert "it used" in await further
 

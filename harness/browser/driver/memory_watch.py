@@ -50,7 +50,7 @@ class MemoryWatch:
         self._is_ending = False
         """Whether a process is to be ended, and no further picture may begin."""
         self._changed = Condition()
-        """Held to read or change the fields above: pictures are taken in the thread of the event loop."""
+        """Guards the two fields above, and the end of a process: pictures are taken in the thread of the event loop."""
         # By looking: `ulimit` counts address space, control groups need rights that a run seldom has, and V8's limit
         # does not count what is outside of its heap.
         Thread(target=self._watch, name="memory", daemon=True).start()
